@@ -13,6 +13,8 @@ public enum Paths {
     public static let verifyReceipt = "/verifyReceipt"
     /// For shipped apps that send their receipts to an address of this form.
     public static let postPay = "/postPay/ios"
+    /// For shipped apps that send nothing but their receipt.
+    public static let appleReceipt = "/appleReceipt/ios"
     public static let wallet = "/v1/users/{userId}/wallet"
     public static let debits = "/v1/users/{userId}/wallet/debits"
     public static let bonuses = "/v1/users/{userId}/wallet/bonuses"
@@ -65,6 +67,9 @@ public enum Paths {
     public static let dashboardTransaction = "/dashboard/transactions/{sequence}"
     public static let dashboardQuarantine = "/dashboard/quarantine"
     public static let dashboardClaims = "/dashboard/quarantine/{sequence}/claims"
+    public static let dashboardTransfers = "/dashboard/transfers"
+    public static let dashboardTransfer = "/dashboard/transfers/{id}"
+    public static let dashboardReversal = "/dashboard/transfers/{id}/reversal"
     public static let dashboardRefusals = "/dashboard/refusals"
     public static let dashboardFinance = "/dashboard/finance"
     public static let dashboardAppleReports = "/dashboard/finance/apple-reports"

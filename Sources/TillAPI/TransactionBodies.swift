@@ -114,7 +114,7 @@ public struct AppleNotificationBody: Codable, Sendable {
 }
 
 extension StoreEnvironment {
-    /// The `sandbox` member of responses: `true` in the sandbox, where purchases are not paid, and absent otherwise. It
-    /// keeps backends from delivering real goods on a status alone.
-    public var sandboxMark: Bool? { self == .sandbox ? true : nil }
+    /// The `sandbox` member of responses: `true` in the sandbox and in Xcode, where purchases are not paid, and absent
+    /// otherwise. It keeps backends from delivering real goods on a status alone.
+    public var sandboxMark: Bool? { self == .production ? nil : true }
 }

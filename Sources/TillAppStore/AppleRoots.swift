@@ -89,8 +89,11 @@ public struct TrustPolicy: Sendable {
     public var bundleID: String?
     /// The app's number in the App Store, checked in production only, where Apple states it; nil accepts any.
     public var appAppleID: Int64?
-    /// Environments whose purchases are accepted; nil accepts both.
+    /// Environments whose purchases are accepted; nil accepts both of Apple's. `xcode` stands alone.
     public var environments: Set<StoreEnvironment>?
+    /// The certificates by which Xcode signs local tests, as DER. They count only where `environments` is exactly
+    /// `xcode`, and then instead of the roots.
+    public var testCertificates: [[UInt8]] = []
     /// Verify certificates at this time instead of the proof's own.
     public var at: Instant?
     /// Also apply the finer rules of RFC 5280 to certificates.

@@ -20,15 +20,26 @@ public final class SignedDataVerifier: Sendable {
     public static let receiptLimit = 8 << 20
 
     /// - Parameter other: a verifier whose cache of signers is shared; it must have the same roots and strictness.
-    /// - Throws: `bad_root` if there is no root, or a root of the policy is not a certificate.
+    /// - Throws: `bad_root` if there is no root, or a root of the policy is not a certificate; also if the policy
+    ///   accepts `xcode` beside another environment or without a test certificate.
     public init(policy: TrustPolicy, rememberingWith other: SignedDataVerifier? = nil) throws(VerificationError) {
         guard let trust = Self.trustStore(roots: policy.roots, isStrict: policy.isStrict), !policy.roots.isEmpty else {
             throw VerificationError(.badRoot)
         }
+        if policy.environments?.contains(.xcode) == true {
+            guard policy.environments == [.xcode], !policy.testCertificates.isEmpty,
+                policy.testCertificates.allSatisfy({ Certificate(der: $0) != nil })
+            else { throw VerificationError(.badRoot, "xcode") }
+        }
         self.policy = policy
         self.trust = trust
-        verificationPolicy = VerificationPolicy(policy, trust: trust)
-        chains = other?.chains ?? ChainCache(lifetime: policy.chainLifetime)
+        let verificationPolicy = VerificationPolicy(policy, trust: trust)
+        self.verificationPolicy = verificationPolicy
+        // A signer that only a test trusts must be unknown to every other verifier.
+        let shared = other.flatMap { other in
+            other.verificationPolicy.testCertificates == verificationPolicy.testCertificates ? other.chains : nil
+        }
+        chains = shared ?? ChainCache(lifetime: policy.chainLifetime)
         observer = nil
     }
 

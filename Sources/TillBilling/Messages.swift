@@ -4,7 +4,7 @@ extension Refusal {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
-            .revocationUnknown:
+            .revocationUnknown, .receiptRefused:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .staleCursor, .illegalMove, .previewChanged,
@@ -60,6 +60,10 @@ extension Refusal {
                 en: "Apple has revoked the certificate that signed this proof. Fetch the purchase from the store again "
                     + "and send the fresh copy.",
                 zh: "签署该凭证的证书已被 Apple 吊销。请从商店重新获取这笔购买并提交新的凭证。")
+        case .receiptRefused:
+            LocalizedText(
+                en: "Apple doesn't confirm this receipt. Refresh the receipt on the device and send it again.",
+                zh: "Apple 不认可这份收据。请在设备上刷新收据后重新提交。")
         case .revocationUnknown:
             LocalizedText(
                 en: "Apple can't be asked about the proof's certificates right now. Nothing is lost; try again later.",

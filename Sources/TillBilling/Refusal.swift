@@ -23,6 +23,8 @@ public enum Refusal: String, Hashable, Sendable, CaseIterable {
     case transactionNotInReceipt = "transaction_not_in_receipt"
     case transactionMismatch = "transaction_mismatch"
     case productMismatch = "product_mismatch"
+    /// Apple answered finally that it does not confirm the receipt.
+    case receiptRefused = "receipt_refused"
 
     // Orders.
     case unknownProduct = "unknown_product"

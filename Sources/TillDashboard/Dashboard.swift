@@ -4,8 +4,8 @@ import TillHTTP
 import TillLedger
 import TillPages
 
-/// The pages for operators: orders, quarantine, refused proofs, and the proceeds that Apple owes. They are read-only,
-/// except for two forms: a claim, and the import of one of Apple's reports.
+/// The pages for operators: orders, quarantine, transfers, refused proofs, and the proceeds that Apple owes. They are
+/// read-only, except for three forms: a claim, the reversal of a transfer, and the import of one of Apple's reports.
 ///
 /// A server mounts the pages: it serves `routes`, authenticates visitors, and redirects everyone else to the login.
 package struct Dashboard: Sendable {
@@ -56,6 +56,9 @@ package struct Dashboard: Sendable {
             Route(.get, Paths.dashboardTransaction, showTransaction),
             Route(.get, Paths.dashboardQuarantine, listQuarantine),
             Route(.post, Paths.dashboardClaims, bodyLimit: Self.formLimit, claim),
+            Route(.get, Paths.dashboardTransfers, listTransfers),
+            Route(.get, Paths.dashboardTransfer, showTransfer),
+            Route(.post, Paths.dashboardReversal, bodyLimit: Self.formLimit, reverseTransfer),
             Route(.get, Paths.dashboardRefusals, listRefusals),
             Route(.get, Paths.dashboardFinance, showFinance),
             Route(.post, Paths.dashboardAppleReports, bodyLimit: Self.importFormLimit, importReport),
@@ -89,15 +92,19 @@ package struct DashboardVisit: Sendable {
     let session: DashboardSession
     let localize: Localizer
     let now: Instant
+    /// Whether the server accepts only Xcode's local tests. Every page then says so.
+    let isTestServer: Bool
 
     package init(
-        request: HTTPRequest, parameters: PathParameters, session: DashboardSession, localize: Localizer, now: Instant
+        request: HTTPRequest, parameters: PathParameters, session: DashboardSession, localize: Localizer, now: Instant,
+        isTestServer: Bool
     ) {
         self.request = request
         self.parameters = parameters
         self.session = session
         self.localize = localize
         self.now = now
+        self.isTestServer = isTestServer
     }
 
     /// `?cursor=`, where a list continues with older rows. An invalid value starts at the newest row.

@@ -37,11 +37,16 @@ package enum InputLimits {
         return text
     }
 
-    /// `production` or `sandbox`.
-    package static func environment(_ text: String) throws -> StoreEnvironment {
-        switch text {
-        case "production": return .production
-        case "sandbox": return .sandbox
+    /// `production` or `sandbox`; on a server for Xcode's local tests only `xcode`, so that no ledger holds both.
+    package static func environment(_ text: String, on settings: LedgerSettings) throws -> StoreEnvironment {
+        switch (text, settings.apple.acceptsXcode) {
+        case ("xcode", true): return .xcode
+        case (_, true):
+            throw RefusalError(
+                .invalidField, "environment: only xcode on this server, not \(text.prefix(40))",
+                zh: "environment：此服务器只有 xcode，不能是 \(text.prefix(40))")
+        case ("production", _): return .production
+        case ("sandbox", _): return .sandbox
         default:
             throw RefusalError(
                 .invalidField, "environment: production or sandbox, not \(text.prefix(40))",

@@ -25,10 +25,11 @@ public struct Ledger: Sendable {
     /// - Parameters:
     ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
     ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
+    ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, verifyReceipt: VerifyReceiptClient? = nil
     ) throws(VerificationError) {
         self.settings = settings
         self.database = database
@@ -41,11 +42,12 @@ public struct Ledger: Sendable {
             settings: settings, catalogs: catalogs,
             tasks: serverAPI.map { _ in AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) })
         let processor = PurchaseProcessor(database: database, clock: clock, entropy: entropy, terms: terms)
+        let byAPI = serverAPI.map { [verifier] in
+            SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
+        }
         intake = PurchaseIntake(
             processor: processor, verifier: verifier,
-            lookup: serverAPI.map { [verifier] in
-                SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
-            })
+            lookup: byAPI ?? verifyReceipt.map { SignedTransactionLookup($0, clock: clock) })
     }
 
     /// The customers' reminders, for use inside a write.
@@ -90,9 +92,10 @@ public struct LedgerSettings: Sendable {
         self.apple = apple
     }
 
-    /// The environment of wallets and orders when a caller names none: production, unless only sandbox is accepted.
+    /// The environment of wallets and orders when a caller names none: production, unless only sandbox is accepted, or
+    /// Xcode's local tests.
     public var usualEnvironment: StoreEnvironment {
-        apple.environments.contains(.production) ? .production : .sandbox
+        apple.environments.contains(.production) ? .production : apple.acceptsXcode ? .xcode : .sandbox
     }
 }
 
@@ -101,12 +104,17 @@ public struct AppleTrust: Sendable {
     /// Root certificates, DER. Apple's own if empty.
     public var roots: [[UInt8]]
     public var bundleID: String
+    /// The certificates by which Xcode signs local tests, DER: the only signers of a server that accepts `xcode`.
+    public var testCertificates: [[UInt8]] = []
     /// The app's number in the App Store; required for production.
     public var appAppleID: Int64?
     public var environments: Set<StoreEnvironment>
     /// Whether the revocation of Apple's certificates is checked; effective only if `appleEffects` are given.
     public var revocation: RevocationPolicy
+    /// Whether the server is a developer's own, for purchases in Xcode, where nothing is paid.
+    public var acceptsXcode: Bool { environments.contains(.xcode) }
     /// The app's shared secret, which requests to `/verifyReceipt` about subscriptions must carry. Nil: not required.
+    /// Without an In-App Purchase key, the server sends it to Apple's verifyReceipt.
     public var sharedSecret: String?
     /// Milliseconds for which a verified signer chain is cached; nil: the default of `TrustPolicy`.
     public var chainLifetime: Int64?

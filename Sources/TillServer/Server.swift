@@ -32,19 +32,20 @@ public struct Server: Sendable {
     /// - Parameters:
     ///   - appleEffects: asks Apple about its certificates; nil asks nothing, regardless of the configuration.
     ///   - serverAPI: asks Apple about purchases; nil without an In-App Purchase key.
+    ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     ///   - webhookSend: sends events. The sender refuses addresses (`AddressRule`), follows no redirect, and bounds the
     ///     time and the size of the answer. Nil sends none.
     ///   - heavyWork: the executors for long computations; by default they run where their callers run.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, webhookSend: HTTPSend? = nil,
-        heavyWork: HeavyWork = HeavyWork()
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, verifyReceipt: VerifyReceiptClient? = nil,
+        webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
-            appleEffects: appleEffects, serverAPI: serverAPI)
+            appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
         heavy = HeavyWorkLimiter(heavyWork)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend

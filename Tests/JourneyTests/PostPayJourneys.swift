@@ -215,7 +215,6 @@ import TillLedger
                 (hers.description, "claimed_order_of_another"), (larger.description, "claimed_order_differs"),
                 (two.description, "claimed_order_differs"),
                 (UniqueID(high: 1, low: 2).description, "claimed_order_unknown"),
-                ("2019042300017", "claimed_order_unknown"),
                 ("", "receipt_needs_order"),
             ]
             for (order, reason) in cases {

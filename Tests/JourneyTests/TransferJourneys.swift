@@ -76,6 +76,77 @@ import TillJSON
         }
     }
 
+    @Test("A reversal returns what is left of what moved, and nothing that the account bought since (P12)")
+    func boughtSince() async throws {
+        try await Shop.open { shop in
+            _ = try await shop.purchase(as: "guest")
+            let merged = try await shop.merge("guest", into: "ann")
+            shop.time.advance(seconds: 60)
+            _ = try await shop.send(
+                .post, "/v1/users/ann/wallet/debits", ["currency": "points", "amount": 50, "reference": "r1"])
+            _ = try await shop.purchase(Shop.points300, as: "ann")
+            #expect(try await shop.points(of: "ann") == 310)
+            let reversed = try await shop.reverse(merged["id"].text)
+            #expect(reversed["points"].list.map { $0.at("amount").int } == [10], "\(reversed.body)")
+            #expect(reversed["grantCount"].int == 1)
+            #expect(reversed["stayed"].at("points").list.map { $0.at("amount").int } == [50])
+            #expect(try await shop.points(of: "ann") == 300)
+            #expect(try await shop.points(of: "guest") == 10)
+        }
+    }
+
+    @Test("A purchase that moved on keeps its points: a reversal takes none of the account's own for them (P12)")
+    func movedOn() async throws {
+        try await Shop.open { shop in
+            let payment = try await shop.purchase(as: "guest")
+            let merged = try await shop.merge("guest", into: "ann")
+            #expect(try await move(payment.id, from: "ann", to: "ben", in: shop).status == 201)
+            _ = try await shop.purchase(Shop.points300, as: "ann")
+            let reversed = try await shop.reverse(merged["id"].text)
+            #expect(reversed["points"] == [] && reversed["grantCount"].int == 0, "\(reversed.body)")
+            #expect(try await shop.points(of: "ann") == 300)
+            #expect(try await shop.points(of: "ben") == 60)
+            #expect(try await shop.points(of: "guest") == 0)
+        }
+    }
+
+    @Test("A purchase returns with its debt: neither customer pays or gains by the other's refund (P12, U5)")
+    func debtReturns() async throws {
+        try await Shop.open { shop in
+            let spent = try await shop.purchase(as: "guest")
+            _ = try await shop.send(
+                .post, "/v1/users/guest/wallet/debits", ["currency": "points", "amount": 35, "reference": "r1"])
+            shop.time.advance(seconds: 60)
+            _ = try await shop.purchase(as: "guest")
+            let merged = try await shop.merge("guest", into: "ann")
+            #expect(try await shop.points(of: "ann") == 85)
+            // Apple refunds the purchase of which 25 points were left: the other one covers the rest.
+            _ = try await shop.refund(spent.id, by: "ann")
+            #expect(try await shop.points(of: "ann") == 25)
+            _ = try await shop.reverse(merged["id"].text)
+            #expect(try await shop.points(of: "ann") == 0)
+            #expect(try await shop.points(of: "guest") == 25)
+        }
+    }
+
+    @Test("A debt that Apple cancelled after the merge leaves both wallets even after the reversal (P12, U5)")
+    func refundReversedBetween() async throws {
+        try await Shop.open { shop in
+            let payment = try await shop.purchase(as: "guest")
+            _ = try await shop.send(
+                .post, "/v1/users/guest/wallet/debits", ["currency": "points", "amount": 60, "reference": "r1"])
+            _ = try await shop.refund(payment.id, by: "guest")
+            let merged = try await shop.merge("guest", into: "ann")
+            #expect(try await shop.points(of: "ann") == -60)
+            _ = try await shop.refund(payment.id, reversal: true, by: "ann")
+            #expect(try await shop.points(of: "ann") == 0)
+            let reversed = try await shop.reverse(merged["id"].text)
+            #expect(reversed.status == 201 && reversed["points"] == [], "\(reversed.body)")
+            #expect(try await shop.points(of: "ann") == 0)
+            #expect(try await shop.points(of: "guest") == 0)
+        }
+    }
+
     @Test("Support moves one purchase with the rest of its points; spent points do not move (P10)")
     func support() async throws {
         try await CloudShop.open { shop in

@@ -212,6 +212,7 @@ func name(_ purchase: () async throws -> Product.PurchaseResult) async -> String
         case .success(.unverified(_, let error)): return "unverified \(error)"
         case .userCancelled: return "userCancelled"
         case .pending: return "pending"
+        @unknown default: return "unknown"
         }
     } catch let error as Product.PurchaseError {
         return "\(error)"

@@ -265,7 +265,7 @@ enum StoreSentences {
         The receipt doesn't show this purchase yet. Restore your purchases, then try again.
         收据中尚未包含此次购买，请“恢复购买”后重试。
 
-        malformed missing_x5c chain_length bad_certificate chain_untrusted missing_oid bad_signature
+        malformed missing_x5c chain_length bad_certificate chain_untrusted missing_oid bad_signature receipt_refused
         This purchase could not be confirmed as one of Apple's. If you did pay, send support your receipt from Apple.
         无法确认此次购买来自 Apple。如确已付款，请将 Apple 的收据发给客服。
 

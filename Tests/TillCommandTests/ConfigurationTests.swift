@@ -241,8 +241,8 @@ struct ConfigurationTests {
                 "apple.environments[0]: must be Production or Sandbox, found \"production\". Did you mean Production?"
             ),
             (
-                "{\"bundleId\": \"a\", \"environments\": [\"Xcode\"]}",
-                "apple.environments[0]: a server never accepts Xcode"
+                "{\"bundleId\": \"a\", \"environments\": [\"LocalTesting\"]}",
+                "apple.environments[0]: a server never accepts LocalTesting"
             ),
             ("{\"bundleId\": \"a\", \"environments\": [\"Production\"]}", "apple.appAppleId: is missing"),
             (

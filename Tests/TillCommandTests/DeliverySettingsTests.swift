@@ -26,9 +26,10 @@ struct DeliverySettingsTests {
         "By default the server grants first, and a phone has ten minutes to finish; settings reach the server (G4, U2)")
     func said() throws {
         let silent = try load("").get().server.delivery
-        #expect(silent.order == .grantThenFinish && silent.finishAfter == 600)
+        #expect(silent.order == .grantThenFinish && silent.finishAfter == 600 && silent.lateAfterDays == 30)
         let file = try load(", \"delivery\": {\"order\": \"save-then-finish\", \"finishAfterMinutes\": 60}").get()
         #expect(file.server.delivery.order == .saveThenFinish && file.server.delivery.finishAfter == 3_600)
+        #expect(try load(", \"delivery\": {\"lateAfterDays\": 7}").get().server.delivery.lateAfterDays == 7)
         let variables = ["TILL_DELIVERY_ORDER": "save-then-finish", "TILL_DELIVERY_FINISH_AFTER_MINUTES": "1"]
         let environment = try load("", environment: variables).get().server.delivery
         #expect(environment.order == .saveThenFinish && environment.finishAfter == 60)
@@ -40,6 +41,7 @@ struct DeliverySettingsTests {
             ("\"order\": \"save-then-finsh\"", "Did you mean save-then-finish?", "是否想写 save-then-finish？"),
             ("\"finishAfterMinutes\": 0", "must be above zero", "应大于零"),
             ("\"finishAfterMinutes\": 43201", "must be at most 43200", "最多 43200"),
+            ("\"lateAfterDays\": 3651", "must be at most 3650", "最多 3650"),
             ("\"ordr\": 1", "Did you mean order?", "是否想写 order？"),
         ] {
             guard case .failure(let refusal) = try load(", \"delivery\": {\(members)}") else {

@@ -10,7 +10,14 @@ import TillSQLite
     private static let constant = UniqueID(high: 0x7C1D_2B3A_0F4E_4A6B, low: 0x8C9D_0E1F_2A3B_4C5D)
 
     /// Payments with one token, each from its own Apple Account.
-    private func run(payments: Int, state: RecordedTransaction.State) async throws -> (ExitCode, JSONValue, String) {
+    ///
+    /// - Parameters:
+    ///   - apple: more members of `apple`.
+    ///   - waiting: why a receipt waits for Apple; nil: none waits.
+    private func run(
+        payments: Int = 0, state: RecordedTransaction.State = .granted, apple: String = "", waiting: String? = nil,
+        language: String = "en"
+    ) async throws -> (ExitCode, JSONValue, String) {
         let directory = try TemporaryDirectory()
         try directory.write(
             "catalog.json",
@@ -22,7 +29,7 @@ import TillSQLite
             "till.json",
             """
             {"database": "sqlite:till.db", "catalog": "catalog.json",
-             "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox"]}}
+             "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox"]\(apple)}}
             """)
         let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server, options: .init(.ledger))
         try await ledger.write { connection in
@@ -37,11 +44,19 @@ import TillSQLite
                     payment, state: state, quarantine: state == .quarantined ? .unknownToken : nil, orderRowID: nil,
                     at: at)
             }
+            let now = Instant(seconds: 1_790_000_000)
+            if let waiting {
+                try WaitingProofTable(connection).insert(
+                    TransactionID("7"), in: .sandbox, by: .init(name: "user:ann", namedUser: nil, claimedOrder: nil),
+                    receipt: [1], digest: Array(repeating: 2, count: 32), at: now, due: now, detail: waiting)
+            }
         }
         await ledger.close()
         let recorder = Recorder()
         let program = Program(commands: Command.all, process: recorder.process())
-        let code = await program.run(["doctor", "--json", "--config", directory.path + "/till.json"])
+        let code = await program.run([
+            "doctor", "--json", "--lang", language, "--config", directory.path + "/till.json",
+        ])
         return (code, try JSONValue(decoding: Array(recorder.out.utf8)), recorder.error)
     }
 
@@ -67,6 +82,27 @@ import TillSQLite
         #expect(try check("shared_tokens", in: document)["status"]?.string == "ok")
         let waiting = try check("quarantine", in: document)
         #expect(waiting["status"]?.string == "warning" && waiting["detail"]?.string?.hasPrefix("3 ") == true)
+    }
+
+    @Test("Doctor says whether Apple can be asked about receipts, and whether it refuses the shared secret (P2)")
+    func receipts() async throws {
+        let secret = #", "sharedSecret": "0123456789abcdef""#
+        let wrong = SignedTransactionLookup.Answer.wrongSecret
+        let cases: [(apple: String, waiting: String?, code: ExitCode, status: String, part: String)] = [
+            ("", nil, .done, "warning", "neither an In-App Purchase Key nor apple.sharedSecret"),
+            (secret, nil, .done, "ok", "verifyReceipt"),
+            (secret, "verifyReceipt: timedOut", .done, "ok", "verifyReceipt"),
+            (secret, wrong, .refused, "error", "Apple refuses apple.sharedSecret (21004); 1 receipts wait."),
+        ]
+        for item in cases {
+            let (code, document, _) = try await run(apple: item.apple, waiting: item.waiting)
+            let found = try check("receipts", in: document)
+            #expect(code == item.code && found["status"]?.string == item.status, "\(item)")
+            #expect(found["detail"]?.string?.contains(item.part) == true, "\(found)")
+            #expect((found["action"]?.string ?? "").isEmpty == (item.status == "ok"))
+        }
+        let (_, chinese, _) = try await run(apple: secret, waiting: wrong, language: "zh")
+        #expect(try check("receipts", in: chinese)["detail"]?.string?.contains("Apple 拒绝 apple.sharedSecret") == true)
     }
 
     @Test("A missing ledger is an error with its cure")

@@ -62,7 +62,8 @@ struct SchemaTests {
             ConfigurationKey.allCases.map(\.variable) == [
                 "TILL_LISTEN", "TILL_UNSAFE_HTTP", "TILL_DATABASE", "TILL_CATALOG", "TILL_APPLE_BUNDLE_ID",
                 "TILL_APPLE_APP_APPLE_ID",
-                "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_APPLE_ISSUER_ID", "TILL_APPLE_KEY_ID",
+                "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_APPLE_XCODE_CERTIFICATE", "TILL_APPLE_ISSUER_ID",
+                "TILL_APPLE_KEY_ID",
                 "TILL_APPLE_PRIVATE_KEY", "TILL_APPLE_PRIVATE_KEY_FILE", "TILL_APPLE_SHARED_SECRET",
                 "TILL_APPLE_SHARED_SECRET_FILE", "TILL_APPLE_REVOCATION", "TILL_APPLE_EMULATOR", "TILL_SECRET_KEYS",
                 "TILL_USER_TOKENS", "TILL_OPERATORS", "TILL_DASHBOARD_HOSTS", "TILL_TRUSTED_PROXIES",
@@ -74,7 +75,7 @@ struct SchemaTests {
                 "TILL_FINANCE_SMALL_BUSINESS", "TILL_REMINDERS_BEFORE",
                 "TILL_ORDERS_ACCEPT_UNPROVEN_IDS_UNTIL",
                 "TILL_ORDERS_MAXIMUM_OPEN", "TILL_ORDERS_PER_HOUR", "TILL_DELIVERY_ORDER",
-                "TILL_DELIVERY_FINISH_AFTER_MINUTES", "TILL_RECONCILIATION_INTERVAL",
+                "TILL_DELIVERY_FINISH_AFTER_MINUTES", "TILL_DELIVERY_LATE_AFTER_DAYS", "TILL_RECONCILIATION_INTERVAL",
                 "TILL_RECONCILIATION_CUSTOMERS_PER_RUN",
                 "TILL_WEBHOOKS_ENDPOINTS", "TILL_WEBHOOKS_ALLOW_PRIVATE",
             ])
@@ -86,7 +87,7 @@ struct SchemaTests {
         #expect(schema["properties"]?["apple"]?["required"] == ["bundleId", "environments"])
         #expect(
             schema["properties"]?["apple"]?["properties"]?["environments"]?["items"]?["enum"] == [
-                "Production", "Sandbox",
+                "Production", "Sandbox", "Xcode",
             ])
         #expect(schema["properties"]?["apple"]?["properties"]?["revocation"]?["enum"] == ["off", "soft", "hard"])
         #expect(

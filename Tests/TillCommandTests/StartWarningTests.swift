@@ -72,6 +72,31 @@ struct StartWarningTests {
         }
     }
 
+    @Test("a server that can't ask Apple about receipts says so, in both languages, with what happens to them (P2, P8)")
+    func receipts() throws {
+        func warnings(_ apple: String, _ more: String = "") throws -> [(en: String, zh: String)] {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                "till.json",
+                """
+                {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
+                 "apple": {"bundleId": "com.example", "environments": ["Sandbox"]\(apple)}\(more)}
+                """)
+            return try Configuration.load(file: file).receiptWarnings.map { ($0.en, $0.zh) }
+        }
+        let neither = try warnings("")
+        #expect(neither.count == 1)
+        #expect(neither.first?.en.contains("neither an In-App Purchase Key nor apple.sharedSecret") == true)
+        #expect(neither.first?.en.contains("wait in quarantine") == true)
+        #expect(neither.first?.zh.contains("无法向 Apple 查询收据属于谁") == true)
+        let opted = try warnings("", #", "receipts": {"policy": "provisional", "holdHours": 48}"#)
+        #expect(opted.first?.en.contains("for 48 hours") == true && opted.first?.zh.contains("48 小时") == true)
+        #expect(try warnings(#", "sharedSecret": "0123456789abcdef""#).isEmpty)
+        let key = try PrivateKey.generate(.p256).pem().replacingOccurrences(of: "\n", with: "\\n")
+        let ids = #""issuerId": "00000000-0000-4000-8000-000000000001", "keyId": "2X9R4HXF34""#
+        #expect(try warnings(#", \#(ids), "privateKey": "\#(key)""#).isEmpty)
+    }
+
     @Test(
         "a secret of user tokens made of words or a pattern is reported",
         arguments: [

@@ -35,6 +35,8 @@ struct SharedQuestionTests {
             case .none(let why): why
             case .later(let why, _): why
             case .found: "found"
+            case .stated: "stated"
+            case .refused(let why): why
             }
         }
     }

@@ -134,6 +134,46 @@ struct DashboardBrowserTests {
         }
     }
 
+    @Test("An operator grants a purchase and reverses a merge, each after seeing what it does (U1, P12)")
+    func decisions() async throws {
+        try await Self.visit { dashboardServer, page, address in
+            try await dashboardServer.sell(to: "guest-7")
+            let merged = try await dashboardServer.call(.post, "/v1/users/lin/guests", ["guestId": "guest-7"])
+            try await dashboardServer.submit(try await dashboardServer.pay(token: nil).signed)
+            try await Self.logIn(page, address)
+            try await page.open("\(address)/quarantine")
+            try await page.click("summary")
+            try await page.click("#user-2")
+            try await page.type("lin")
+            try await page.press("Tab", code: 9)
+            try await page.type("showed the bill")
+            try await page.press("Enter", code: 13, text: "\r")
+            try await page.until("document.getElementById('confirm')", "the page shows what the claim does")
+            try await page.checkLooks("claim")
+            #expect(try await page.text("document.querySelector('main').innerText").contains("showed the bill"))
+            try await page.click("#confirm")
+            try await page.until("location.pathname.endsWith('/transactions/2')", "it is granted")
+            #expect(try await page.text("document.querySelector('main').innerText").contains("operator:anna"))
+
+            try await page.open("\(address)/transfers")
+            try await page.checkLooks("transfers")
+            try await page.click("td.kind a")
+            try await page.until("document.getElementById('reverse')", "the page shows what the reversal does")
+            try await page.checkLooks("transfer")
+            // Without a reason the browser does not send the form.
+            try await page.click("#reverse")
+            #expect(try await page.text("location.pathname").hasSuffix(merged["id"]?.string ?? "-"))
+            try await page.click("#reason")
+            try await page.type("the wrong Lin")
+            try await page.press("Enter", code: 13, text: "\r")
+            try await page.until("document.body.innerText.includes('A transfer was taken back.')", "it is reversed")
+            try await page.checkLooks("reversal")
+            let wallet = try await dashboardServer.call(.get, "/v1/users/guest-7/wallet")
+            #expect(wallet["balances"]?["points"]?.int == 60)
+            #expect(page.takeErrors().isEmpty)
+        }
+    }
+
     @Test("The language is switched on the page and stays switched", .slow)
     func language() async throws {
         try await Self.visit { dashboardServer, page, address in
@@ -163,6 +203,7 @@ struct DashboardBrowserTests {
             let pages = [
                 "list": "", "paid": "/orders/\(scene.paid)", "hostile": "/orders/\(scene.hostile)",
                 "cancelled": "/orders/\(scene.cancelled)", "quarantine": "/quarantine", "refusals": "/refusals",
+                "transfers": "/transfers",
                 "unclaimed": "/transactions/3", "finance": "/finance", "period": "/finance?fiscalYear=2026&period=12",
                 "missing": "/orders/3f2c91ab-0000-4000-8000-000000000001",
             ]

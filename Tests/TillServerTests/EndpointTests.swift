@@ -69,7 +69,7 @@ import TillHTTP
                 "operator: holds U+202E. Control characters, line separators and marks that change the direction of "
                     + "text are not allowed"
             ),
-            (Paths.transfers, transfer(["environment": "moon"]), 400, "environment: production or sandbox"),
+            (Paths.transfers, transfer(["environment": "moon"]), 400, "environment: production or sandbox, not moon"),
             (Paths.planPreview, ["userId": "u1", "planId": ""], 400, "planId: 1 to 255 bytes"),
         ] as [(String, JSONValue, Int, String?)])
     func bounds(_ path: String, _ body: JSONValue, _ status: Int, _ detail: String?) async throws {

@@ -94,7 +94,7 @@ import TillHTTP
             .merging(Self.reconciliationSamples) { own, _ in own }
             .merging(Self.webhookSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
-            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "ClaimForm", "Empty", "SubmitProof",
+            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "ClaimForm", "ReversalForm", "Empty", "SubmitProof",
             "AppleObject", "AppleReportText", "ImportForm",
         ])
         #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
@@ -151,6 +151,7 @@ import TillHTTP
                 (.post, Paths.verifyReceipt, Paths.verifyReceipt, ["receipt-data": .string(receipt)], 200),
                 (.post, Paths.postPay, Paths.postPay, [:], 400),
                 (.post, Paths.postPay, Paths.postPay, Self.shippedPurchase, 401),
+                (.post, Paths.appleReceipt, Paths.appleReceipt, ["apple_receipt": "a", "token": "x"], 401),
                 (.get, Paths.wallet, "/v1/users/u1/wallet", nil, 200),
                 (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
                 (.get, Paths.entitlement, "/v1/users/u1/entitlements/nothing", nil, 404),
@@ -317,7 +318,9 @@ extension OpenAPITests {
     private static func dropInSamples(
         _ order: OrderReply
     ) throws -> [String: (full: JSONValue, least: JSONValue)] {
-        [
+        let purchase = AppleReceiptReply.Purchase(
+            transactionId: "1", outcome: .granted, reason: "no_owner", sandbox: true)
+        return [
             "VerifyReceipt": (
                 ["receipt-data": "a", "password": "b", "exclude-old-transactions": true], ["receipt-data": "a"]
             ),
@@ -330,6 +333,10 @@ extension OpenAPITests {
                     status: 200, outcome: .granted, transactionId: "1", order: order, expiresAt: order.createdAt,
                     sandbox: true, reason: "no_owner"),
                 PostPayReply(status: 410, outcome: .revoked, transactionId: "1")),
+            "PostAppleReceipt": (["apple_receipt": "a", "token": "b"], ["apple_receipt": "a"]),
+            "AppleReceiptReply": try same(AppleReceiptReply(flag: 1, transactions: [purchase])),
+            "AppleReceiptPurchase": try both(
+                purchase, AppleReceiptReply.Purchase(transactionId: "1", outcome: .granted)),
         ]
     }
 

@@ -40,7 +40,7 @@ public final class EmulatedDevice: Sendable {
     }
 
     /// The number of `SKReceiptRefreshRequest`s that the app started since its launch.
-    package var receiptRefreshes: Int { get async { await session.requestedRefreshes } }
+    public var receiptRefreshes: Int { get async { await session.requestedRefreshes } }
 
     /// The queue of StoreKit 1; always the same one.
     var paymentQueue: SKPaymentQueue {

@@ -216,6 +216,8 @@ struct PurchaseRequestBody: Encodable, Sendable {
     var appAccountToken: UUID?
     var offer: Offer?
     var introductoryEligibility: String?
+    /// Nil pays a year up front.
+    var monthlyBilling: Bool?
     /// Nil uses the account's setting.
     var outcome: String?
     var receipt = false

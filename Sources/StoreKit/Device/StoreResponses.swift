@@ -72,6 +72,8 @@ struct SubscriptionResponse: Codable, Sendable, Hashable {
     let introductoryOffer: OfferResponse?
     let promotionalOffers: [OfferResponse]?
     let winBackOffers: [OfferResponse]?
+    /// The price of a month of a year that is paid monthly; nil: it can't be paid monthly.
+    let monthlyPrice: StoreMoney?
 }
 
 struct ProductResponse: Codable, Sendable, Hashable {

@@ -1,7 +1,8 @@
 import Foundation
 
 /// The App Store as a whole, apart from individual products and transactions.
-public enum AppStore {
+public enum AppStore: Sendable {
+    @available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
     public struct Environment: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
 
@@ -13,6 +14,7 @@ public enum AppStore {
     }
 
     /// The platform on which a customer first got the app (facts/jws §6).
+    @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
     public struct Platform: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
 
@@ -52,11 +54,12 @@ public enum AppStore {
 }
 
 /// The storefront of the signed-in account, which determines products and currency.
-public struct Storefront: Identifiable, Hashable, Sendable {
+public struct Storefront: Identifiable, Sendable {
     /// ISO 3166-1 alpha-3.
     public let countryCode: String
     /// Apple's id of the storefront.
     public let id: String
+    @available(iOS 17.0, macOS 14.0, tvOS 17.0, watchOS 10.0, *)
     public let currency: Locale.Currency?
 
     /// - Parameter currency: ISO 4217.
@@ -102,6 +105,9 @@ public struct Storefront: Identifiable, Hashable, Sendable {
 }
 
 /// An error of StoreKit.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum StoreKitError: Error, Sendable {
     case unknown
     case userCancelled
@@ -109,8 +115,13 @@ public enum StoreKitError: Error, Sendable {
     case systemError(any Error)
     case notAvailableInStorefront
     /// The app lacks an entitlement.
+    @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
     case notEntitled
+    @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
     case unsupported
+    /// A sheet can't be shown from this view. There are no sheets here, so it does not occur.
+    @available(iOS 27.0, macOS 27.0, tvOS 27.0, watchOS 27.0, *)
+    case invalidPresentationContext
 
     init(_ fault: EmulatorClientError) {
         if let error = fault.networkError {
@@ -123,6 +134,7 @@ public enum StoreKitError: Error, Sendable {
     }
 }
 
+@available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
 extension StoreKitError: LocalizedError {
     public var errorDescription: String? {
         switch self {
@@ -133,6 +145,7 @@ extension StoreKitError: LocalizedError {
         case .notAvailableInStorefront: "This is not available in your country or region."
         case .notEntitled: "This app is not entitled to do this."
         case .unsupported: "This is not supported."
+        case .invalidPresentationContext: "This can't be shown here."
         }
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import TillAppStore
 
 /// The customer's download of this app (facts/jws §6).
+@available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
 public struct AppTransaction: Hashable, Sendable {
     public let bundleID: String
     public let appVersion: String
@@ -17,7 +18,13 @@ public struct AppTransaction: Hashable, Sendable {
     public let preorderDate: Date?
     /// Unique for each account and app; every family member has their own.
     public let appTransactionID: String
+    @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
     public let originalPlatform: AppStore.Platform
+    /// The store that the customer got the app from. The emulated store is the one for consumers.
+    @available(iOS 27.0, macOS 27.0, tvOS 27.0, watchOS 27.0, *)
+    public let storeType: StoreType
+    /// When the purchase of the app itself was revoked. The emulated store revokes none, so it is nil.
+    public let revocationDate: Date?
     public let signedDate: Date
     public let deviceVerification: Data
     public let deviceVerificationNonce: UUID
@@ -26,8 +33,17 @@ public struct AppTransaction: Hashable, Sendable {
     /// The signed payload, JSON in the schema of facts/jws §6.
     public var jsonRepresentation: Data { signedText.payload }
 
-    @available(*, deprecated, message: "Use originalPlatform")
+    @available(iOS, introduced: 16.0, deprecated: 18.4, message: "Use originalPlatform")
+    @available(macOS, introduced: 13.0, deprecated: 15.4, message: "Use originalPlatform")
+    @available(tvOS, introduced: 16.0, deprecated: 18.4, message: "Use originalPlatform")
+    @available(watchOS, introduced: 9.0, deprecated: 11.4, message: "Use originalPlatform")
     public var originalPlatformStringRepresentation: String { originalPlatform.rawValue }
+
+    @available(iOS, introduced: 16.0, deprecated: 27.0, message: "Use storeType")
+    @available(macOS, introduced: 13.0, deprecated: 27.0, message: "Use storeType")
+    @available(tvOS, introduced: 16.0, deprecated: 27.0, message: "Use storeType")
+    @available(watchOS, introduced: 9.0, deprecated: 27.0, message: "Use storeType")
+    public var storeTypeStringRepresentation: String { storeType.rawValue }
 
     /// The app transaction, signed again for each request.
     ///
@@ -67,8 +83,48 @@ extension AppTransaction: SignedValue {
         preorderDate = payload.preorderDate.map { Date($0) }
         appTransactionID = payload.appTransactionID ?? ""
         originalPlatform = AppStore.Platform(rawValue: payload.originalPlatform?.rawValue ?? "")
+        storeType = .consumer
+        revocationDate = nil
         signedDate = payload.receiptCreationDate.map { Date($0) } ?? .epoch
         (deviceVerification, deviceVerificationNonce) = text.deviceProof
+    }
+}
+
+extension AppTransaction {
+    /// Apple documents the raw value of `consumer` only; the others follow its form.
+    @available(iOS 27.0, macOS 27.0, tvOS 27.0, watchOS 27.0, *)
+    public struct StoreType: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let consumer = StoreType(rawValue: "CONSUMER")
+        public static let education = StoreType(rawValue: "EDUCATION")
+        public static let enterprise = StoreType(rawValue: "ENTERPRISE")
+    }
+
+    /// All app transactions of this version of the app: here always the account's own one. Empty while the store can't
+    /// be reached.
+    @available(iOS 27.0, macOS 27.0, tvOS 27.0, watchOS 27.0, *)
+    public static var all: AppTransactions { AppTransactions() }
+
+    @available(iOS 27.0, macOS 27.0, tvOS 27.0, watchOS 27.0, *)
+    public struct AppTransactions: AsyncSequence, Sendable {
+        public typealias Element = VerificationResult<AppTransaction>
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            private var hasBegun = false
+
+            init() {}
+
+            public mutating func next() async -> VerificationResult<AppTransaction>? {
+                guard !hasBegun else { return nil }
+                hasBegun = true
+                return try? await AppTransaction.shared
+            }
+        }
     }
 }
 

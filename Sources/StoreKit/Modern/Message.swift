@@ -2,6 +2,10 @@
 ///
 /// Apple's sheet requires a screen, so there is no `display(in:)`: a message that the app receives counts as shown, and
 /// is not delivered to another device of the account.
+@available(iOS 16.0, *)
+@available(macOS, unavailable)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
 public struct Message: Hashable, Sendable {
     /// Apple doesn't document the raw values; these follow the order of introduction.
     public struct Reason: RawRepresentable, Hashable, Sendable {
@@ -11,8 +15,21 @@ public struct Message: Hashable, Sendable {
 
         public static let generic = Reason(rawValue: 0)
         public static let priceIncreaseConsent = Reason(rawValue: 1)
+        @available(iOS 16.4, *)
         public static let billingIssue = Reason(rawValue: 2)
+        @available(iOS 18.0, *)
         public static let winBackOffer = Reason(rawValue: 3)
+
+        /// In English.
+        public var localizedDescription: String {
+            switch self {
+            case .generic: "Generic"
+            case .priceIncreaseConsent: "Price Increase Consent"
+            case .billingIssue: "Billing Issue"
+            case .winBackOffer: "Win-Back Offer"
+            default: "Unknown"
+            }
+        }
 
         init(response: String) {
             self =
@@ -57,9 +74,13 @@ public struct Message: Hashable, Sendable {
 }
 
 /// A purchase that the customer started in the App Store. Continue it with `purchase(options:)` of its product.
-public struct PurchaseIntent: Identifiable, Hashable, Sendable {
+@available(iOS 16.4, macOS 14.4, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
+public struct PurchaseIntent: Equatable, Sendable {
     public let product: Product
     /// The offer that the customer tapped, if any.
+    @available(iOS 18.0, macOS 15.0, *)
     public let offer: Product.SubscriptionOffer?
 
     public var id: Product.ID { product.id }
@@ -67,7 +88,7 @@ public struct PurchaseIntent: Identifiable, Hashable, Sendable {
     /// The pending intents, each delivered once, to the first listener on the first device.
     public static var intents: PurchaseIntents { PurchaseIntents(session: EmulatedDevice.current.session) }
 
-    public struct PurchaseIntents: AsyncSequence, Sendable {
+    public struct PurchaseIntents: AsyncSequence {
         public typealias Element = PurchaseIntent
         let session: DeviceSession
 
@@ -87,6 +108,11 @@ public struct PurchaseIntent: Identifiable, Hashable, Sendable {
         }
     }
 }
+
+@available(iOS 18.0, macOS 15.0, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
+extension PurchaseIntent: Identifiable {}
 
 extension DeviceSession {
     /// Takes a tapped product for this device and this listener.

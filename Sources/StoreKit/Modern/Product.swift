@@ -16,6 +16,9 @@ public struct Product: Identifiable, Hashable, Sendable {
     public let subscription: SubscriptionInfo?
     /// The format style of the product's prices.
     public let priceFormatStyle: Decimal.FormatStyle.Currency
+    /// The format style of the unit of the subscription period, in the storefront's language.
+    @available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
+    public let subscriptionPeriodUnitFormatStyle: SubscriptionPeriod.Unit.FormatStyle
     /// The store's JSON description of the product.
     public let jsonRepresentation: Data
     /// The storefront of these values.
@@ -27,13 +30,16 @@ public struct Product: Identifiable, Hashable, Sendable {
         displayName = response.displayName
         description = response.description
         price = response.price.decimal
-        let style = Decimal.FormatStyle.Currency(
-            code: response.price.currency,
-            locale: .storefront(storefront.countryCode, language: response.locale, currency: response.price.currency))
+        let locale = Locale.storefront(
+            storefront.countryCode, language: response.locale, currency: response.price.currency)
+        let style = Decimal.FormatStyle.Currency(code: response.price.currency, locale: locale)
         priceFormatStyle = style
+        subscriptionPeriodUnitFormatStyle = SubscriptionPeriod.Unit.FormatStyle(locale: locale)
         displayPrice = price.formatted(style)
         isFamilyShareable = response.familyShareable
-        subscription = response.subscription.flatMap { SubscriptionInfo(response: $0, priceFormatStyle: style) }
+        subscription = response.subscription.flatMap {
+            SubscriptionInfo(response: $0, price: response.price.decimal, priceFormatStyle: style)
+        }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         jsonRepresentation = (try? encoder.encode(response)) ?? Data()
@@ -74,11 +80,16 @@ extension Product {
     }
 
     /// The transaction that entitles the customer to this product.
+    @available(iOS, introduced: 15.0, deprecated: 18.4, message: "Use currentEntitlements")
+    @available(macOS, introduced: 12.0, deprecated: 15.4, message: "Use currentEntitlements")
+    @available(tvOS, introduced: 15.0, deprecated: 18.4, message: "Use currentEntitlements")
+    @available(watchOS, introduced: 8.0, deprecated: 11.4, message: "Use currentEntitlements")
     public var currentEntitlement: VerificationResult<Transaction>? {
         get async { await Transaction.currentEntitlement(for: id) }
     }
 
     /// All transactions that entitle the customer to this product: a purchase, and a family-shared one.
+    @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
     public var currentEntitlements: Transaction.Transactions { Transaction.currentEntitlements(for: id) }
 }
 
@@ -93,6 +104,12 @@ extension Product {
         public static let nonRenewable = ProductType(rawValue: "Non-Renewing Subscription")
         public static let autoRenewable = ProductType(rawValue: "Auto-Renewable Subscription")
 
+        /// In English.
+        @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
         public var localizedDescription: String { rawValue }
     }
+}
+
+extension Product: CustomDebugStringConvertible {
+    public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
 }

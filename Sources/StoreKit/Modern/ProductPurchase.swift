@@ -1,6 +1,9 @@
 import Foundation
 
 extension Product {
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum PurchaseResult: Sendable {
         /// The product was paid now, or is a non-consumable that was paid before.
         case success(VerificationResult<Transaction>)
@@ -9,6 +12,9 @@ extension Product {
         case pending
     }
 
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum PurchaseError: Error, Equatable, Hashable, Sendable {
         case invalidQuantity
         case productUnavailable
@@ -29,7 +35,6 @@ extension Product {
     ///
     /// - Throws: `PurchaseError` or `StoreKitError`. After a `networkError` the purchase may be paid; its transaction
     ///   then arrives in `Transaction.updates`.
-    @discardableResult
     public func purchase(options: Set<PurchaseOption> = []) async throws -> PurchaseResult {
         let session = EmulatedDevice.current.session
         let question = try await question(options, session)
@@ -67,6 +72,7 @@ extension Product {
             case .asksToBuy(let asks): question.outcome = asks ? PaymentSheet.Answer.ask.rawValue : question.outcome
             case .offer(let offer): question.offer = offer
             case .introductoryEligibility(let token): question.introductoryEligibility = token
+            case .billingPlan(let plan): question.monthlyBilling = plan == .monthly
             case .storefrontChange(let shouldContinue): try await check(session, shouldContinue)
             case .custom: break
             }
@@ -104,6 +110,7 @@ extension Product.PurchaseError {
     }
 }
 
+@available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
 extension Product.PurchaseError: LocalizedError {
     public var errorDescription: String? {
         switch self {
@@ -129,6 +136,7 @@ extension Product {
             case storefrontChange(@Sendable (Storefront) -> Bool)
             case offer(PurchaseRequestBody.Offer)
             case introductoryEligibility(String)
+            case billingPlan(Product.SubscriptionInfo.BillingPlanType)
             case custom(key: String)
         }
 
@@ -144,6 +152,10 @@ extension Product {
         public static func == (left: PurchaseOption, right: PurchaseOption) -> Bool { left.name == right.name }
         public func hash(into hasher: inout Hasher) { hasher.combine(name) }
     }
+}
+
+extension Product.PurchaseOption: CustomDebugStringConvertible {
+    public var debugDescription: String { name }
 }
 
 extension Product.PurchaseOption {
@@ -175,6 +187,10 @@ extension Product.PurchaseOption {
     /// - Parameters:
     ///   - signature: DER.
     ///   - timestamp: milliseconds since 1970.
+    @available(iOS, introduced: 15.0, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+    @available(macOS, introduced: 12.0, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+    @available(tvOS, introduced: 15.0, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+    @available(watchOS, introduced: 8.0, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
     public static func promotionalOffer(
         offerID: String, keyID: String, nonce: UUID, signature: Data, timestamp: Int
     ) -> Product.PurchaseOption {
@@ -184,6 +200,10 @@ extension Product.PurchaseOption {
         return Product.PurchaseOption(.offer(offer), "promotionalOffer \(offerID) \(nonce)")
     }
 
+    @available(iOS, introduced: 17.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+    @available(macOS, introduced: 14.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+    @available(tvOS, introduced: 17.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+    @available(watchOS, introduced: 10.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
     public static func promotionalOffer(
         offerID: String, signature: Product.SubscriptionOffer.Signature
     ) -> Product.PurchaseOption {
@@ -199,6 +219,7 @@ extension Product.PurchaseOption {
     }
 
     /// An offer for former subscribers.
+    @available(iOS 18.0, macOS 15.0, tvOS 18.0, watchOS 11.0, *)
     public static func winBackOffer(_ offer: Product.SubscriptionOffer) -> Product.PurchaseOption {
         Product.PurchaseOption(
             .offer(PurchaseRequestBody.Offer(type: "winBack", identifier: offer.id)), "winBackOffer \(offer.id ?? "")")
@@ -208,6 +229,14 @@ extension Product.PurchaseOption {
     public static func introductoryOfferEligibility(compactJWS: String) -> Product.PurchaseOption {
         Product.PurchaseOption(
             .introductoryEligibility(compactJWS), "introductoryOfferEligibility \(compactJWS)")
+    }
+
+    /// How a year is charged: at once, or monthly with a commitment of twelve months.
+    @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
+    public static func billingPlanType(
+        _ billingPlanType: Product.SubscriptionInfo.BillingPlanType
+    ) -> Product.PurchaseOption {
+        Product.PurchaseOption(.billingPlan(billingPlanType), "billingPlanType \(billingPlanType.rawValue)")
     }
 
     // Without effect, as on Apple's platforms (facts/storekit-client B1).

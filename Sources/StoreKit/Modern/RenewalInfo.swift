@@ -15,24 +15,32 @@ extension Product.SubscriptionInfo {
         public let isInBillingRetry: Bool
         public let gracePeriodExpirationDate: Date?
         /// The offer of the next period.
+        @available(iOS 18.0, macOS 15.0, tvOS 18.0, watchOS 11.0, *)
         public let offer: Transaction.Offer?
         /// The end of the newest period, which may be in the past.
         public let renewalDate: Date?
         /// The price with the offer applied.
         public let renewalPrice: Decimal?
+        @available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
         public let currency: Locale.Currency?
         public let recentSubscriptionStartDate: Date
         /// The token of the next renewal's transaction.
         public let appAccountToken: UUID?
         public let appTransactionID: String
         /// Ordered from best to worst.
+        @available(iOS 18.0, macOS 15.0, tvOS 18.0, watchOS 11.0, *)
         public let eligibleWinBackOfferIDs: [String]
+        @available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
         public let environment: AppStore.Environment
+        /// The billing plan of the next charge.
+        @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
+        public let renewalBillingPlanType: Product.SubscriptionInfo.BillingPlanType?
+        /// Set during a commitment.
+        @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
+        public let commitmentInfo: CommitmentInfo?
         public let signedDate: Date
         public let deviceVerification: Data
         public let deviceVerificationNonce: UUID
-        /// The store sends it beside the signed data.
-        public internal(set) var state = RenewalState.expired
         let signedText: SignedText
 
         /// The signed payload, JSON in the schema of facts/jws §5.
@@ -51,6 +59,7 @@ extension Product.SubscriptionInfo {
             public static let unknown = ExpirationReason(rawValue: 5)
 
             /// In English.
+            @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
             public var localizedDescription: String {
                 switch self {
                 case .autoRenewDisabled: "Auto-Renew Disabled"
@@ -62,13 +71,14 @@ extension Product.SubscriptionInfo {
             }
         }
 
-        public enum PriceIncreaseStatus: Hashable, Sendable {
+        @frozen public enum PriceIncreaseStatus: Hashable, Sendable {
             case noIncreasePending
             /// The customer hasn't responded to the price increase.
             case pending
             case agreed
 
             /// In English.
+            @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
             public var localizedDescription: String {
                 switch self {
                 case .noIncreasePending: "No Increase Pending"
@@ -109,6 +119,10 @@ extension Product.SubscriptionInfo.RenewalInfo: SignedValue {
         appTransactionID = payload.appTransactionID ?? ""
         eligibleWinBackOfferIDs = payload.eligibleWinBackOfferIDs ?? []
         environment = AppStore.Environment(rawValue: payload.environment ?? "")
+        renewalBillingPlanType = payload.renewalBillingPlanType.map {
+            Product.SubscriptionInfo.BillingPlanType(rawValue: $0.rawValue)
+        }
+        commitmentInfo = payload.commitment.flatMap { CommitmentInfo($0) }
         signedDate = payload.signedDate.map { Date($0) } ?? .epoch
         (deviceVerification, deviceVerificationNonce) = text.deviceProof
     }
@@ -116,22 +130,40 @@ extension Product.SubscriptionInfo.RenewalInfo: SignedValue {
 
 // Deprecated names, for older code.
 extension Product.SubscriptionInfo.RenewalInfo {
-    @available(*, deprecated, message: "Use offer.type")
+    @available(iOS, introduced: 15.0, deprecated: 18.0, message: "Use offer.type")
+    @available(macOS, introduced: 12.0, deprecated: 15.0, message: "Use offer.type")
+    @available(tvOS, introduced: 15.0, deprecated: 18.0, message: "Use offer.type")
+    @available(watchOS, introduced: 8.0, deprecated: 11.0, message: "Use offer.type")
     public var offerType: Transaction.OfferType? { offer?.type }
 
-    @available(*, deprecated, message: "Use offer.id")
+    @available(iOS, introduced: 15.0, deprecated: 18.0, message: "Use offer.id")
+    @available(macOS, introduced: 12.0, deprecated: 15.0, message: "Use offer.id")
+    @available(tvOS, introduced: 15.0, deprecated: 18.0, message: "Use offer.id")
+    @available(watchOS, introduced: 8.0, deprecated: 11.0, message: "Use offer.id")
     public var offerID: String? { offer?.id }
 
-    @available(*, deprecated, message: "Use offer.paymentMode")
+    @available(iOS, introduced: 15.0, deprecated: 18.0, message: "Use offer.paymentMode")
+    @available(macOS, introduced: 12.0, deprecated: 15.0, message: "Use offer.paymentMode")
+    @available(tvOS, introduced: 15.0, deprecated: 18.0, message: "Use offer.paymentMode")
+    @available(watchOS, introduced: 8.0, deprecated: 11.0, message: "Use offer.paymentMode")
     public var offerPaymentModeStringRepresentation: String? { offer?.paymentMode?.rawValue }
 
-    @available(*, deprecated, message: "Use offer.period")
+    @available(iOS, introduced: 15.0, deprecated: 18.4, message: "Use offer.period")
+    @available(macOS, introduced: 12.0, deprecated: 15.4, message: "Use offer.period")
+    @available(tvOS, introduced: 15.0, deprecated: 18.4, message: "Use offer.period")
+    @available(watchOS, introduced: 8.0, deprecated: 11.4, message: "Use offer.period")
     public var offerPeriodStringRepresentation: String? { offer?.periodText }
 
-    @available(*, deprecated, message: "Use environment")
+    @available(iOS, introduced: 15.0, deprecated: 16.0, message: "Use environment")
+    @available(macOS, introduced: 12.0, deprecated: 13.0, message: "Use environment")
+    @available(tvOS, introduced: 15.0, deprecated: 16.0, message: "Use environment")
+    @available(watchOS, introduced: 8.0, deprecated: 9.0, message: "Use environment")
     public var environmentStringRepresentation: String { environment.rawValue }
 
-    @available(*, deprecated, message: "Use currency")
+    @available(iOS, introduced: 15.0, deprecated: 16.0, message: "Use currency")
+    @available(macOS, introduced: 12.0, deprecated: 13.0, message: "Use currency")
+    @available(tvOS, introduced: 15.0, deprecated: 16.0, message: "Use currency")
+    @available(watchOS, introduced: 8.0, deprecated: 9.0, message: "Use currency")
     public var currencyCode: String? { currency?.identifier }
 }
 
@@ -149,16 +181,7 @@ extension VerificationResult where SignedType == Product.SubscriptionInfo.Renewa
     public var signedDate: Date { unsafePayloadValue.signedDate }
     public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
     public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
-
-    /// The same result with the state that the store sends beside it.
-    func withState(_ state: Product.SubscriptionInfo.RenewalState) -> Self {
-        var info = unsafePayloadValue
-        info.state = state
-        return switch self {
-        case .verified: .verified(info)
-        case .unverified(_, let error): .unverified(info, error)
-        }
-    }
 }
 
+@available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
 public typealias SubscriptionRenewalInfo = Product.SubscriptionInfo.RenewalInfo

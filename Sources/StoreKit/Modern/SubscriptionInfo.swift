@@ -6,15 +6,23 @@ extension Product {
         /// The offer, regardless of the customer's eligibility; see ``isEligibleForIntroOffer``.
         public let introductoryOffer: SubscriptionOffer?
         public let promotionalOffers: [SubscriptionOffer]
+        @available(iOS 18.0, macOS 15.0, tvOS 18.0, watchOS 11.0, *)
         public let winBackOffers: [SubscriptionOffer]
         public let subscriptionGroupID: String
+        @available(iOS 16.4, macOS 13.3, tvOS 16.4, watchOS 9.4, *)
         public let groupDisplayName: String
         /// The rank in the group: 1 is the highest level of service.
+        @available(iOS 16.4, macOS 13.3, tvOS 16.4, watchOS 9.4, *)
         public let groupLevel: Int
         public let subscriptionPeriod: SubscriptionPeriod
+        /// The billing plans for sale in this storefront: `upFront`, and `monthly` if a year can be paid monthly.
+        @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
+        public let pricingTerms: [PricingTerms]
 
         /// - Returns: nil if the period is invalid.
-        init?(response: SubscriptionResponse, priceFormatStyle: Decimal.FormatStyle.Currency) {
+        init?(
+            response: SubscriptionResponse, price: Decimal, priceFormatStyle: Decimal.FormatStyle.Currency
+        ) {
             guard let period = SubscriptionPeriod(iso8601: response.period) else { return nil }
             func offer(_ response: OfferResponse) -> SubscriptionOffer? {
                 SubscriptionOffer(response: response, of: period, priceFormatStyle: priceFormatStyle)
@@ -26,6 +34,10 @@ extension Product {
             groupDisplayName = response.groupName ?? response.groupId
             groupLevel = response.level
             subscriptionPeriod = period
+            let offers = [introductoryOffer].compactMap(\.self) + promotionalOffers + winBackOffers
+            let monthly = response.monthlyPrice.map { PricingTerms.monthly($0.decimal, priceFormatStyle) }
+            pricingTerms =
+                [.upFront(price, for: period, offers: offers, priceFormatStyle)] + [monthly].compactMap(\.self)
         }
 
         /// A Boolean value that indicates whether the customer has never used an introductory offer of this group. It
@@ -51,12 +63,14 @@ extension Product {
         }
 
         /// The status of the subscription that a transaction belongs to; nil if there is none.
+        @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
         public static func status(transactionID: UInt64) async throws -> Status? {
             try await EmulatedDevice.current.session.status(of: transactionID)
         }
     }
 }
 
+@available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
 public typealias SubscriptionInfo = Product.SubscriptionInfo
 
 extension Product {
@@ -70,9 +84,11 @@ extension Product {
 
             public static let introductory = OfferType(rawValue: "Introductory")
             public static let promotional = OfferType(rawValue: "Promotional")
+            @available(iOS 18.0, macOS 15.0, tvOS 18.0, watchOS 11.0, *)
             public static let winBack = OfferType(rawValue: "WinBack")
 
             /// In English.
+            @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
             public var localizedDescription: String {
                 switch self {
                 case .introductory: "Introductory"
@@ -94,6 +110,7 @@ extension Product {
             public static let payUpFront = PaymentMode(rawValue: "PayUpFront")
 
             /// In English.
+            @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
             public var localizedDescription: String {
                 switch self {
                 case .freeTrial: "Free Trial"
@@ -105,14 +122,18 @@ extension Product {
         }
 
         /// The server's signature that lets a customer use a promotional offer.
+        @available(iOS, introduced: 17.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+        @available(macOS, introduced: 14.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+        @available(tvOS, introduced: 17.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
+        @available(watchOS, introduced: 10.4, deprecated: 26.0, message: "Use promotionalOffer(_:compactJWS:)")
         public struct Signature: Hashable, Sendable {
             /// The id of the key of the signature.
-            public let keyID: String
-            public let nonce: UUID
+            public var keyID: String
+            public var nonce: UUID
             /// In milliseconds since 1970.
-            public let timestamp: Int
+            public var timestamp: Int
             /// The DER of an ECDSA signature with SHA-256.
-            public let signature: Data
+            public var signature: Data
 
             public init(keyID: String, nonce: UUID, timestamp: Int, signature: Data) {
                 self.keyID = keyID
@@ -164,100 +185,3 @@ extension Product.SubscriptionOffer {
         periodCount = response.periods ?? 1
     }
 }
-
-public typealias SubscriptionOffer = Product.SubscriptionOffer
-
-extension Product {
-    /// The time between two renewals, as a number of units.
-    public struct SubscriptionPeriod: Hashable, Sendable {
-        public enum Unit: Hashable, Sendable {
-            case day
-            case week
-            case month
-            case year
-        }
-
-        public let unit: Unit
-        /// The number of units: 3 and `.month` are three months.
-        public let value: Int
-
-        public static let weekly = SubscriptionPeriod(unit: .week, value: 1)
-        public static let monthly = SubscriptionPeriod(unit: .month, value: 1)
-        public static let yearly = SubscriptionPeriod(unit: .year, value: 1)
-        public static let everyThreeDays = SubscriptionPeriod(unit: .day, value: 3)
-        public static let everyTwoWeeks = SubscriptionPeriod(unit: .week, value: 2)
-        public static let everyTwoMonths = SubscriptionPeriod(unit: .month, value: 2)
-        public static let everyThreeMonths = SubscriptionPeriod(unit: .month, value: 3)
-        public static let everySixMonths = SubscriptionPeriod(unit: .month, value: 6)
-
-        init(unit: Unit, value: Int) {
-            self.unit = unit
-            self.value = value
-        }
-
-        /// - Parameter text: an ISO 8601 duration with one unit, the store's format (facts/jws §4 `offerPeriod`).
-        init?(iso8601 text: String) {
-            guard text.utf8.count <= 8, text.first == "P", let value = Int(text.dropFirst().dropLast()), value > 0
-            else { return nil }
-            switch text.last {
-            case "D": unit = .day
-            case "W": unit = .week
-            case "M": unit = .month
-            case "Y": unit = .year
-            default: return nil
-            }
-            self.value = value
-        }
-
-        /// The dates of one period from a start date, in the Gregorian calendar and UTC, as the store computes them.
-        ///
-        /// The system's clock is used only if no date is given, as Apple declares it.
-        public func dateRange(referenceDate: Date = .now) -> Range<Date> {
-            var calendar = Calendar(identifier: .gregorian)
-            calendar.timeZone = .gmt
-            let end =
-                switch unit {
-                case .day: calendar.date(byAdding: .day, value: value, to: referenceDate)
-                case .week: calendar.date(byAdding: .day, value: 7 * value, to: referenceDate)
-                case .month: calendar.date(byAdding: .month, value: value, to: referenceDate)
-                case .year: calendar.date(byAdding: .year, value: value, to: referenceDate)
-                }
-            return referenceDate..<max(referenceDate, end ?? referenceDate)
-        }
-
-        /// The period in a format style for date ranges.
-        public func formatted<S>(
-            _ format: S, referenceDate: Date = .now
-        ) -> S.FormatOutput where S: FormatStyle, S.FormatInput == Range<Date> {
-            format.format(dateRange(referenceDate: referenceDate))
-        }
-
-        /// The period in a format style for durations.
-        public func formatted<S>(
-            _ format: S, referenceDate: Date = .now
-        ) -> S.FormatOutput where S: FormatStyle, S.FormatInput == Duration {
-            let range = dateRange(referenceDate: referenceDate)
-            return format.format(.seconds(range.upperBound.timeIntervalSince(range.lowerBound)))
-        }
-    }
-}
-
-extension Product.SubscriptionPeriod: CustomDebugStringConvertible {
-    public var debugDescription: String { "\(value) \(unit)" }
-}
-
-extension Product.SubscriptionPeriod.Unit: CustomDebugStringConvertible {
-    public var debugDescription: String { localizedDescription.lowercased() }
-
-    /// In English.
-    public var localizedDescription: String {
-        switch self {
-        case .day: "Day"
-        case .week: "Week"
-        case .month: "Month"
-        case .year: "Year"
-        }
-    }
-}
-
-public typealias SubscriptionPeriod = Product.SubscriptionPeriod

@@ -15,6 +15,7 @@ extension Product.SubscriptionInfo {
 
         /// The groups in which the customer has or had a subscription, with the statuses of
         /// ``SubscriptionInfo/status``. Empty while the store can't be reached.
+        @available(iOS 17.0, macOS 14.0, tvOS 17.0, watchOS 10.0, *)
         public static var all: AsyncStream<(groupID: String, statuses: [Status])> {
             let groups = SubscriptionGroupIterator(EmulatedDevice.current.session)
             return AsyncStream { await groups.next() }
@@ -34,6 +35,7 @@ extension Product.SubscriptionInfo {
         public static let revoked = RenewalState(rawValue: 5)
 
         /// In English.
+        @available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
         public var localizedDescription: String {
             switch self {
             case .subscribed: "Subscribed"
@@ -177,9 +179,11 @@ extension DeviceSession {
         let renewal = try await verify(response.signedRenewalInfo, as: Product.SubscriptionInfo.RenewalInfo.self)
         return Product.SubscriptionInfo.Status(
             state: state, transaction: try await verify(response.signedTransaction),
-            renewalInfo: renewal.withState(state))
+            renewalInfo: renewal)
     }
 }
 
+@available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
 public typealias SubscriptionStatus = Product.SubscriptionInfo.Status
+@available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
 public typealias SubscriptionRenewalState = Product.SubscriptionInfo.RenewalState

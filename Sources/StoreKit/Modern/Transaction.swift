@@ -4,7 +4,7 @@ import TillAppStore
 /// A transaction of the App Store.
 ///
 /// The store delivers it in a ``VerificationResult``; the value alone proves nothing.
-public struct Transaction: Identifiable, Hashable, Sendable {
+public struct Transaction: Identifiable, Sendable {
     /// The signed payload: JSON in the schema of JWSTransactionDecodedPayload.
     public var jsonRepresentation: Data { signedText.payload }
 
@@ -30,17 +30,34 @@ public struct Transaction: Identifiable, Hashable, Sendable {
     /// When the purchase was refunded or revoked; nil while it is valid.
     public let revocationDate: Date?
     public let revocationReason: RevocationReason?
+    @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
     public let revocationType: RevocationType?
+    /// The refunded part of the price in percent, up to three decimals; nil without a refund.
+    public let revocationPercentage: Decimal?
     /// The offer that was applied.
+    @available(iOS 17.2, macOS 14.2, tvOS 17.2, watchOS 10.2, *)
     public let offer: Offer?
+    @available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
     public let environment: AppStore.Environment
+    @available(iOS 17.0, macOS 14.0, tvOS 17.0, watchOS 10.0, *)
     public let storefront: Storefront
+    @available(iOS 17.0, macOS 14.0, tvOS 17.0, watchOS 10.0, *)
     public let reason: Reason
     /// The price of the whole quantity, with any offer applied.
     public let price: Decimal?
+    @available(iOS 16.0, macOS 13.0, tvOS 16.0, watchOS 9.0, *)
     public let currency: Locale.Currency?
     /// The id of the customer's download of the app.
     public let appTransactionID: String
+    /// Set for a year that can be paid in two ways.
+    @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
+    public let billingPlanType: Product.SubscriptionInfo.BillingPlanType?
+    /// Set for a month of a year that is paid monthly.
+    @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
+    public let commitmentInfo: CommitmentInfo?
+    /// The original id of the subscription that a change between it and a bundle replaced. The emulated store has no
+    /// bundles, so it is nil there.
+    public let previousOriginalTransactionID: UInt64?
     public let signedDate: Date
     /// Proves, with the nonce and `AppStore.deviceVerificationID`, that the transaction was signed for this device.
     public let deviceVerification: Data
@@ -73,6 +90,7 @@ extension Transaction: SignedValue {
         revocationDate = payload.revocationDate.map { Date($0) }
         revocationReason = payload.revocationReason.map { RevocationReason(rawValue: $0.rawValue) }
         revocationType = payload.revocationType.map { RevocationType(rawValue: $0.rawValue) }
+        revocationPercentage = payload.revocationPercentage.map { Decimal(milliunits: Int64($0)) }
         offer = payload.offer.flatMap { Offer($0) }
         environment = AppStore.Environment(rawValue: payload.environment ?? "")
         currency = payload.currency.map { Locale.Currency($0) }
@@ -81,6 +99,11 @@ extension Transaction: SignedValue {
         reason = payload.transactionReason.map { Reason(rawValue: $0.rawValue) } ?? .purchase
         price = payload.priceMilliunits.map { Decimal(milliunits: $0) }
         appTransactionID = payload.appTransactionID ?? ""
+        billingPlanType = payload.billingPlanType.map {
+            Product.SubscriptionInfo.BillingPlanType(rawValue: $0.rawValue)
+        }
+        commitmentInfo = payload.commitment.flatMap { CommitmentInfo($0) }
+        previousOriginalTransactionID = payload.previousOriginalTransactionID.flatMap { UInt64($0) }
         signedDate = payload.signedDate.map { Date($0) } ?? .epoch
         (deviceVerification, deviceVerificationNonce) = text.deviceProof
     }
@@ -96,21 +119,68 @@ extension Transaction {
     }
 }
 
+// Every property is read from the signed text.
+extension Transaction: Hashable {
+    public static func == (left: Transaction, right: Transaction) -> Bool { left.signedText == right.signedText }
+    public func hash(into hasher: inout Hasher) { hasher.combine(signedText) }
+}
+
 extension Transaction: CustomDebugStringConvertible {
     public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
 }
 
 // Text members that later ones have replaced, for apps built for iOS 15.
 extension Transaction {
+    @available(iOS, introduced: 15.0, deprecated: 16.0, message: "Use environment")
+    @available(macOS, introduced: 12.0, deprecated: 13.0, message: "Use environment")
+    @available(tvOS, introduced: 15.0, deprecated: 16.0, message: "Use environment")
+    @available(watchOS, introduced: 8.0, deprecated: 9.0, message: "Use environment")
     public var environmentStringRepresentation: String { environment.rawValue }
+
+    @available(iOS, introduced: 15.0, deprecated: 17.0, message: "Use reason")
+    @available(macOS, introduced: 12.0, deprecated: 14.0, message: "Use reason")
+    @available(tvOS, introduced: 15.0, deprecated: 17.0, message: "Use reason")
+    @available(watchOS, introduced: 8.0, deprecated: 10.0, message: "Use reason")
     public var reasonStringRepresentation: String { reason.rawValue }
+
+    @available(iOS, introduced: 15.0, deprecated: 17.0, message: "Use storefront")
+    @available(macOS, introduced: 12.0, deprecated: 14.0, message: "Use storefront")
+    @available(tvOS, introduced: 15.0, deprecated: 17.0, message: "Use storefront")
+    @available(watchOS, introduced: 8.0, deprecated: 10.0, message: "Use storefront")
     public var storefrontCountryCode: String { storefront.countryCode }
+
+    @available(iOS, introduced: 15.0, deprecated: 16.0, message: "Use currency")
+    @available(macOS, introduced: 12.0, deprecated: 13.0, message: "Use currency")
+    @available(tvOS, introduced: 15.0, deprecated: 16.0, message: "Use currency")
+    @available(watchOS, introduced: 8.0, deprecated: 9.0, message: "Use currency")
     public var currencyCode: String? { currency?.identifier }
+
+    @available(iOS, introduced: 15.0, deprecated: 17.2, message: "Use offer.type")
+    @available(macOS, introduced: 12.0, deprecated: 14.2, message: "Use offer.type")
+    @available(tvOS, introduced: 15.0, deprecated: 17.2, message: "Use offer.type")
+    @available(watchOS, introduced: 8.0, deprecated: 10.2, message: "Use offer.type")
     public var offerType: OfferType? { offer?.type }
+
+    @available(iOS, introduced: 15.0, deprecated: 17.2, message: "Use offer.id")
+    @available(macOS, introduced: 12.0, deprecated: 14.2, message: "Use offer.id")
+    @available(tvOS, introduced: 15.0, deprecated: 17.2, message: "Use offer.id")
+    @available(watchOS, introduced: 8.0, deprecated: 10.2, message: "Use offer.id")
     public var offerID: String? { offer?.id }
+
+    @available(iOS, introduced: 15.0, deprecated: 17.2, message: "Use offer.paymentMode")
+    @available(macOS, introduced: 12.0, deprecated: 14.2, message: "Use offer.paymentMode")
+    @available(tvOS, introduced: 15.0, deprecated: 17.2, message: "Use offer.paymentMode")
+    @available(watchOS, introduced: 8.0, deprecated: 10.2, message: "Use offer.paymentMode")
     public var offerPaymentModeStringRepresentation: String? { offer?.paymentMode?.rawValue }
+
     /// ISO 8601.
+    @available(iOS, introduced: 15.0, deprecated: 18.4, message: "Use offer.period")
+    @available(macOS, introduced: 12.0, deprecated: 15.4, message: "Use offer.period")
+    @available(tvOS, introduced: 15.0, deprecated: 18.4, message: "Use offer.period")
+    @available(watchOS, introduced: 8.0, deprecated: 11.4, message: "Use offer.period")
     public var offerPeriodStringRepresentation: String? { offer?.periodText }
+
+    public var revocationTypeStringRepresentation: String? { revocationType?.rawValue }
 }
 
 extension VerificationResult where SignedType == Transaction {
@@ -135,9 +205,12 @@ extension Transaction {
 
         public static let purchased = OwnershipType(rawValue: "PURCHASED")
         public static let familyShared = OwnershipType(rawValue: "FAMILY_SHARED")
+        /// An organization or a group assigned the purchase. The emulated store assigns none.
+        public static let assigned = OwnershipType(rawValue: "ASSIGNED")
     }
 
     /// The origin of the transaction: the customer, or a renewal by the App Store.
+    @available(iOS 17.0, macOS 14.0, tvOS 17.0, watchOS 10.0, *)
     public struct Reason: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -155,6 +228,7 @@ extension Transaction {
         public static let other = RevocationReason(rawValue: 0)
     }
 
+    @available(iOS 26.4, macOS 26.4, tvOS 26.4, watchOS 26.4, *)
     public struct RevocationType: RawRepresentable, Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -162,6 +236,8 @@ extension Transaction {
         public static let fullRefund = RevocationType(rawValue: "REFUND_FULL")
         public static let proratedRefund = RevocationType(rawValue: "REFUND_PRORATED")
         public static let familyRevocation = RevocationType(rawValue: "FAMILY_REVOKE")
+        /// The end of an assignment. The emulated store assigns no purchases.
+        public static let assignmentRevocation = RevocationType(rawValue: "ASSIGNMENT_REVOKE")
     }
 
     public struct OfferType: RawRepresentable, Hashable, Sendable {
@@ -175,6 +251,7 @@ extension Transaction {
     }
 
     /// The offer that was applied to the price.
+    @available(iOS 17.2, macOS 14.2, tvOS 17.2, watchOS 10.2, *)
     public struct Offer: Hashable, Sendable {
         public struct PaymentMode: RawRepresentable, Hashable, Sendable {
             public let rawValue: String
@@ -191,6 +268,7 @@ extension Transaction {
         public let type: OfferType
         public let paymentMode: PaymentMode?
         /// The total duration of the offer.
+        @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
         public let period: Product.SubscriptionPeriod?
         /// ISO 8601.
         let periodText: String?
@@ -207,6 +285,9 @@ extension Transaction {
     }
 }
 
+// In English.
+
+@available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
 extension Transaction.OfferType {
     public var localizedDescription: String {
         switch self {
@@ -219,11 +300,24 @@ extension Transaction.OfferType {
     }
 }
 
+@available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
 extension Transaction.RevocationReason {
     public var localizedDescription: String {
         switch self {
         case .developerIssue: "Developer Issue"
         case .other: "Other"
+        default: "Unknown"
+        }
+    }
+}
+
+@available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
+extension Transaction.OwnershipType {
+    public var localizedDescription: String {
+        switch self {
+        case .purchased: "Purchased"
+        case .familyShared: "Family Shared"
+        case .assigned: "Assigned"
         default: "Unknown"
         }
     }

@@ -84,17 +84,23 @@ extension Transaction {
     /// All transactions. Finished consumables are included only with `SKIncludeConsumableInAppPurchaseHistory`.
     public static var all: Transactions { list(.all) }
 
+    @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
     public static func all(for productID: String) -> Transactions { list(.all, productID) }
 
     /// The newest transaction of everything that the customer is entitled to: non-consumables, subscriptions that are
     /// active or in a grace period, and non-renewing subscriptions, whose end the app determines.
     public static var currentEntitlements: Transactions { list(.currentEntitlements) }
 
+    @available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *)
     public static func currentEntitlements(for productID: String) -> Transactions {
         list(.currentEntitlements, productID)
     }
 
     /// The transaction of a product in `currentEntitlements`.
+    @available(iOS, introduced: 15.0, deprecated: 18.4, message: "Use currentEntitlements(for:)")
+    @available(macOS, introduced: 12.0, deprecated: 15.4, message: "Use currentEntitlements(for:)")
+    @available(tvOS, introduced: 15.0, deprecated: 18.4, message: "Use currentEntitlements(for:)")
+    @available(watchOS, introduced: 8.0, deprecated: 11.4, message: "Use currentEntitlements(for:)")
     public static func currentEntitlement(for productID: String) async -> VerificationResult<Transaction>? {
         await last(of: list(.currentEntitlements, productID))
     }

@@ -9,6 +9,9 @@ import TillJSON
     case unverified(SignedType, VerificationError)
     case verified(SignedType)
 
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum VerificationError: Error, Hashable, Sendable {
         case revokedCertificate
         /// The certificate chain doesn't end at the store's root.
@@ -42,10 +45,21 @@ extension VerificationResult: Sendable where SignedType: Sendable {}
 extension VerificationResult: Equatable where SignedType: Equatable {}
 extension VerificationResult: Hashable where SignedType: Hashable {}
 
+extension VerificationResult: CustomDebugStringConvertible where SignedType: CustomDebugStringConvertible {
+    public var debugDescription: String {
+        switch self {
+        case .verified(let value): "verified(\(value.debugDescription))"
+        case .unverified(let value, let error): "unverified(\(value.debugDescription), \(error))"
+        }
+    }
+}
+
 extension VerificationResult where SignedType: SignedValue {
     /// The signed text, for the public members that Apple declares for each type.
     var text: SignedText { unsafePayloadValue.signedText }
 }
+
+@available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *)
 extension VerificationResult.VerificationError: LocalizedError {
     public var errorDescription: String? {
         switch self {
@@ -88,7 +102,7 @@ struct SignedText: Sendable, Hashable {
 
 /// A type of signed data: a transaction, renewal info, or app transaction.
 protocol SignedValue: Sendable {
-    associatedtype Payload: JSONPayload
+    associatedtype Payload: LenientPayload
     /// Lenient: missing values have a neutral default, because Apple also returns values that fail its verification.
     init(_ payload: Payload, _ text: SignedText)
     /// Verifies a token of this kind.
@@ -102,8 +116,8 @@ protocol SignedValue: Sendable {
 extension SignedValue {
     /// Nil if the payload is not a JSON object, or names a member twice.
     init?(_ text: SignedText) {
-        guard text.members != nil, let json = try? JSONObject(Array(text.payload)) else { return nil }
-        self.init(Payload(lenient: json), text)
+        guard text.members != nil, let payload = Payload(lenientlyDecoding: Array(text.payload)) else { return nil }
+        self.init(payload, text)
     }
 }
 
@@ -117,7 +131,7 @@ extension SignedText {
 
     /// Empty if no device requested the token.
     var deviceProof: (verification: Data, nonce: UUID) {
-        let proof = (try? JSONObject(Array(payload))).map { DeviceProofPayload(lenient: $0) }
+        let proof = DeviceProofPayload(lenientlyDecoding: Array(payload))
         let verification = (proof?.verification).flatMap { Data(base64Encoded: $0) }
         return (verification ?? Data(), (proof?.nonce).flatMap { UUID(uuidString: $0) } ?? UUID([]))
     }

@@ -5,12 +5,13 @@ import TillThreads
 extension SKPaymentQueue {
     /// - Parameter payment: a copy that only the queue holds.
     func place(_ payment: SKPayment) {
+        let asked = payment.asked
         let transaction = SKPaymentTransaction(SKPaymentTransaction.Content(payment: payment))
         announce { state in
             state.transactions.append(transaction)
             return [transaction]
         }
-        workQueue.add { await self.buy(transaction, payment.asked) }
+        workQueue.add { await self.buy(transaction, asked) }
     }
 
     private func buy(_ transaction: SKPaymentTransaction, _ payment: SKPayment.Content) async {
@@ -162,14 +163,15 @@ extension SKPaymentQueue {
             return again(intent)
         }
         guard let product = found else { return }
-        let payment = SKPayment(product: product)
         let isAnswered = Locked(false)
         let isWanted = await ask { queue in
             let observers = queue.state.withLock { state in
                 state.unanswered = 0
                 return state.observers
             }
-            let answers = observers.map { $0.paymentQueue(queue, shouldAddStorePayment: payment, for: product) }
+            let answers = observers.map {
+                $0.paymentQueue(queue, shouldAddStorePayment: SKPayment(product: product), for: product)
+            }
             isAnswered.withLock { $0 = queue.state.withLock { $0.unanswered } < observers.count }
             return answers.contains(true)
         }
@@ -182,7 +184,7 @@ extension SKPaymentQueue {
         } catch {
             // Only the answer is lost. Continuing is safe, because the customer still has to confirm the payment sheet.
         }
-        if isWanted { add(payment) }
+        if isWanted { add(SKPayment(product: product)) }
     }
 
     /// Called for an observer that does not implement the method.

@@ -4,7 +4,10 @@ import TillBilling
 public let SKErrorDomain: String = "SKErrorDomain"
 
 /// Why a payment or a request of StoreKit 1 failed (facts/storekit-client A7). Network failures are `URLError`s.
-public struct SKError: CustomNSError, LocalizedError, Hashable, Sendable {
+public struct SKError: CustomNSError, Hashable, Sendable {
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Code: Int, Hashable, Sendable {
         case unknown = 0
         case clientInvalid = 1
@@ -49,7 +52,6 @@ public struct SKError: CustomNSError, LocalizedError, Hashable, Sendable {
     public var errorUserInfo: [String: Any] {
         _nsError.userInfo.merging([NSLocalizedDescriptionKey: localizedDescription]) { own, _ in own }
     }
-    public var errorDescription: String? { localizedDescription }
     public var localizedDescription: String {
         _nsError.userInfo[NSLocalizedDescriptionKey] as? String ?? code.sentence
     }

@@ -1,8 +1,7 @@
 import Foundation
-import TillThreads
 
 /// A request to buy a product. Two requests for the same purchase are equal.
-open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {
+open class SKPayment: NSObject, NSCopying, NSMutableCopying {
     struct Content: Sendable, Equatable {
         var productIdentifier = ""
         var quantity = 1
@@ -14,33 +13,33 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
         var storefront: StorefrontResponse?
     }
 
-    // Protected by its own lock: the app changes a mutable payment while the queue reads its copy.
-    let content: Locked<Content>
+    // Only `SKMutablePayment` changes it.
+    fileprivate var content: Content
 
-    init(_ content: Content) { self.content = Locked(content) }
+    init(_ content: Content) { self.content = content }
 
-    public override init() { content = Locked(Content()) }
+    public override init() { content = Content() }
 
     public convenience init(product: SKProduct) {
         self.init(Content(productIdentifier: product.productIdentifier, storefront: product.storefront))
     }
 
-    open var productIdentifier: String { content.withLock { $0.productIdentifier } }
+    open var productIdentifier: String { content.productIdentifier }
     /// 1 to 10.
-    open var quantity: Int { content.withLock { $0.quantity } }
+    open var quantity: Int { content.quantity }
     /// The store keeps it if it is a UUID, as `appAccountToken` (facts/storekit-client A3).
-    open var applicationUsername: String? { content.withLock { $0.applicationUsername } }
+    open var applicationUsername: String? { content.applicationUsername }
     /// Reserved by Apple: a payment with request data is refused.
-    open var requestData: Data? { content.withLock { $0.requestData } }
-    open var simulatesAskToBuyInSandbox: Bool { content.withLock { $0.simulatesAskToBuyInSandbox } }
-    open var paymentDiscount: SKPaymentDiscount? { content.withLock { $0.paymentDiscount } }
+    open var requestData: Data? { content.requestData }
+    open var simulatesAskToBuyInSandbox: Bool { content.simulatesAskToBuyInSandbox }
+    open var paymentDiscount: SKPaymentDiscount? { content.paymentDiscount }
 
     /// The current values of the properties, including those that a subclass in the app overrides.
     var asked: Content {
         Content(
             productIdentifier: productIdentifier, quantity: quantity, applicationUsername: applicationUsername,
             requestData: requestData, simulatesAskToBuyInSandbox: simulatesAskToBuyInSandbox,
-            paymentDiscount: paymentDiscount, storefront: content.withLock { $0.storefront })
+            paymentDiscount: paymentDiscount, storefront: content.storefront)
     }
 
     open func copy(with zone: NSZone? = nil) -> Any { SKPayment(asked) }
@@ -57,31 +56,30 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
 }
 
 /// A payment that can be changed until it is added to the queue, which copies it.
-open class SKMutablePayment: SKPayment, @unchecked Sendable {
-    // Its state is protected by the lock of its superclass.
+open class SKMutablePayment: SKPayment {
     open override var productIdentifier: String {
         get { super.productIdentifier }
-        set { content.withLock { $0.productIdentifier = newValue } }
+        set { content.productIdentifier = newValue }
     }
     open override var quantity: Int {
         get { super.quantity }
-        set { content.withLock { $0.quantity = newValue } }
+        set { content.quantity = newValue }
     }
     open override var applicationUsername: String? {
         get { super.applicationUsername }
-        set { content.withLock { $0.applicationUsername = newValue } }
+        set { content.applicationUsername = newValue }
     }
     open override var requestData: Data? {
         get { super.requestData }
-        set { content.withLock { $0.requestData = newValue } }
+        set { content.requestData = newValue }
     }
     open override var simulatesAskToBuyInSandbox: Bool {
         get { super.simulatesAskToBuyInSandbox }
-        set { content.withLock { $0.simulatesAskToBuyInSandbox = newValue } }
+        set { content.simulatesAskToBuyInSandbox = newValue }
     }
     open override var paymentDiscount: SKPaymentDiscount? {
         get { super.paymentDiscount }
-        set { content.withLock { $0.paymentDiscount = newValue } }
+        set { content.paymentDiscount = newValue }
     }
 }
 

@@ -1,6 +1,9 @@
 import Foundation
 import TillThreads
 
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum SKPaymentTransactionState: Int, Hashable, Sendable {
     case purchasing = 0
     case purchased = 1
@@ -12,7 +15,8 @@ public enum SKPaymentTransactionState: Int, Hashable, Sendable {
 /// A payment in the queue, represented by the same object while the app runs. It changes only together with a call of
 /// the observers.
 open class SKPaymentTransaction: NSObject, @unchecked Sendable {
-    struct Content: Sendable {
+    struct Content {
+        /// Never changed: a change of the payment is another object.
         var payment: SKPayment
         var state = SKPaymentTransactionState.purchasing
         var error: (any Error)?
@@ -99,7 +103,7 @@ extension SKPayment {
     }
 }
 
-public enum SKDownloadState: Int, Hashable, Sendable {
+@frozen public enum SKDownloadState: Int, Hashable, Sendable {
     case waiting = 0
     case active = 1
     case paused = 2
@@ -112,8 +116,7 @@ public let SKDownloadTimeRemainingUnknown: TimeInterval = -1
 
 /// Apple-hosted content of a product, deprecated since iOS 16. The emulated store hosts none, so transactions have no
 /// downloads.
-open class SKDownload: NSObject, @unchecked Sendable {
-    // The type has no state to protect.
+open class SKDownload: NSObject {
     open var state: SKDownloadState { .waiting }
     open var contentIdentifier: String { "" }
     open var contentLength: Int64 { 0 }

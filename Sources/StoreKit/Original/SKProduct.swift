@@ -2,6 +2,9 @@ import Foundation
 
 /// A product in the customer's storefront.
 open class SKProduct: NSObject, @unchecked Sendable {
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum PeriodUnit: UInt, Hashable, Sendable {
         case day = 0
         case week = 1
@@ -69,12 +72,18 @@ extension Locale {
 
 /// An introductory or a promotional offer (iOS 11.2, 12.2).
 open class SKProductDiscount: NSObject, @unchecked Sendable {
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum PaymentMode: UInt, Hashable, Sendable {
         case payAsYouGo = 0
         case payUpFront = 1
         case freeTrial = 2
     }
 
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum `Type`: UInt, Hashable, Sendable {
         case introductory = 0
         case subscription = 1

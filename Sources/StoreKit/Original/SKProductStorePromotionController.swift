@@ -1,6 +1,6 @@
 import Foundation
 
-public enum SKProductStorePromotionVisibility: Int, Hashable, Sendable {
+@frozen public enum SKProductStorePromotionVisibility: Int, Hashable, Sendable {
     case `default` = 0
     case show = 1
     case hide = 2
@@ -8,8 +8,7 @@ public enum SKProductStorePromotionVisibility: Int, Hashable, Sendable {
 
 /// The visibility and the order of promoted products on this device's App Store (iOS 11). The settings are stored next
 /// to the receipt and have no further effect, because the emulated App Store shows no page.
-open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
-    // Written once, in an initializer; the file is replaced as a whole.
+open class SKProductStorePromotionController: NSObject {
     private let file: PromotionFile
     private let session: DeviceSession
 
@@ -32,7 +31,9 @@ open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
     }
 
     /// The configured order, without products that are no longer for sale.
-    open func promotionOrder() async throws -> [SKProduct] {
+    open func promotionOrder() async throws -> [SKProduct] { try await Self.order(file, session) }
+
+    private static func order(_ file: PromotionFile, _ session: DeviceSession) async throws -> [SKProduct] {
         let order = file.read().order
         do throws(EmulatorClientError) {
             let found = try await session.originalProducts(order).found
@@ -63,9 +64,9 @@ open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
     open func fetchStorePromotionOrder(
         completionHandler: (@Sendable ([SKProduct], (any Error)?) -> Void)? = nil
     ) {
-        session.effects.spawn { [session] in
+        session.effects.spawn { [session, file] in
             let answer: ([SKProduct], (any Error)?)
-            do { answer = (try await self.promotionOrder(), nil) } catch { answer = ([], error) }
+            do { answer = (try await Self.order(file, session), nil) } catch { answer = ([], error) }
             await session.effects.callback { completionHandler?(answer.0, answer.1) }
         }
     }

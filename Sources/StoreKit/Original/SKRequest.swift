@@ -16,7 +16,7 @@ extension SKRequestDelegate {
 /// A request to the App Store, answered through a delegate.
 ///
 /// The request is retained until it is answered; the app must retain the delegate.
-open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
+open class SKRequest: NSObject, SKRequestReporting {
     fileprivate struct Progress {
         weak var delegate: (any SKRequestDelegate)?
         /// The number of the current run; a new number cancels earlier runs.
@@ -39,7 +39,9 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
         }
         guard let run else { return }
         let session = EmulatedDevice.current.session
-        session.effects.spawn { await self.work(run, session) }
+        // Safe to send: what the task and its callback read is behind the lock of `progress`, or never changes.
+        nonisolated(unsafe) let request = self
+        session.effects.spawn { await request.work(run, session) }
     }
 
     /// Cancels the request. The delegate isn't called afterwards.
@@ -51,16 +53,18 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
     }
 
     private func work(_ run: Int, _ session: DeviceSession) async {
+        // Safe to send, as in `start()`.
+        nonisolated(unsafe) let request = self
         do {
             let callDelegate = try await ask(session)
             await session.effects.callback {
-                guard let delegate = self.end(run) else { return }
-                callDelegate(delegate)
-                delegate.requestDidFinish(self)
+                guard let delegate = request.end(run) else { return }
+                callDelegate(request, delegate)
+                delegate.requestDidFinish(request)
             }
         } catch {
             let error = (error as? EmulatorClientError)?.error ?? error
-            await session.effects.callback { self.end(run)?.request(self, didFailWithError: error) }
+            await session.effects.callback { request.end(run)?.request(request, didFailWithError: error) }
         }
     }
 
@@ -75,7 +79,9 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
     /// Sends the request to the store.
     ///
     /// - Returns: the delegate's call before `requestDidFinish`.
-    func ask(_ session: DeviceSession) async throws -> @Sendable (any SKRequestDelegate) -> Void { { _ in } }
+    func ask(_ session: DeviceSession) async throws -> DelegateCall { { _, _ in } }
+
+    typealias DelegateCall = @Sendable (SKRequest, any SKRequestDelegate) -> Void
 }
 
 /// Provides `delegate`. A subclass whose delegate has another type, such as `SKProductsRequest`, declares its own
@@ -102,8 +108,7 @@ public protocol SKProductsRequestDelegate: SKRequestDelegate {
 }
 
 /// Requests products by their ids; the store has no list of all products (facts/storekit-client A2).
-open class SKProductsRequest: SKRequest, @unchecked Sendable {
-    // Written once, in the initializer.
+open class SKProductsRequest: SKRequest {
     private let productIdentifiers: Set<String>
 
     public init(productIdentifiers: Set<String>) { self.productIdentifiers = productIdentifiers }
@@ -116,11 +121,12 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
         set { heldDelegate = newValue }
     }
 
-    override func ask(_ session: DeviceSession) async throws -> @Sendable (any SKRequestDelegate) -> Void {
+    override func ask(_ session: DeviceSession) async throws -> DelegateCall {
         let (products, invalid) = try await session.originalProducts(productIdentifiers.sorted())
         let response = SKProductsResponse(products: products, invalidProductIdentifiers: invalid)
-        return { delegate in
-            (delegate as? any SKProductsRequestDelegate)?.productsRequest(self, didReceive: response)
+        return { request, delegate in
+            guard let request = request as? SKProductsRequest else { return }
+            (delegate as? any SKProductsRequestDelegate)?.productsRequest(request, didReceive: response)
         }
     }
 }
@@ -170,8 +176,7 @@ public let SKReceiptPropertyIsRevoked: String = "revoked"
 public let SKReceiptPropertyIsVolumePurchase: String = "vpp"
 
 /// Fetches the app receipt to `EmulatedDevice.current.receiptURL` again. No password is required here.
-open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
-    // Written once, in an initializer, and never changed afterwards.
+open class SKReceiptRefreshRequest: SKRequest {
     private let properties: [String: Any]?
 
     /// - Parameter properties: the properties of a test receipt (`SKReceiptPropertyIsExpired` and so on). They have no
@@ -182,8 +187,8 @@ open class SKReceiptRefreshRequest: SKRequest, @unchecked Sendable {
 
     open var receiptProperties: [String: Any]? { properties }
 
-    override func ask(_ session: DeviceSession) async throws -> @Sendable (any SKRequestDelegate) -> Void {
+    override func ask(_ session: DeviceSession) async throws -> DelegateCall {
         try await session.refreshOnRequest()
-        return { _ in }
+        return { _, _ in }
     }
 }

@@ -6,6 +6,8 @@ import TillCrypto
 final class VerificationPolicy: Sendable {
     /// Nil if a configured root cannot be read.
     let trust: TrustStore?
+    /// If there are any, tokens must be signed by one of these certificates alone, and the roots do not count.
+    let testCertificates: [[UInt8]]
     /// Nil accepts any app.
     let bundleID: String?
     /// Nil accepts any number.
@@ -24,7 +26,7 @@ final class VerificationPolicy: Sendable {
 
     enum EnvironmentRequirement: Sendable {
         case any
-        /// One of Apple's two environments that is in the set.
+        /// One of the environments in the set.
         case among(Set<StoreEnvironment>)
         /// Exactly this environment, which may be a local test's.
         case exactly(String)
@@ -62,6 +64,7 @@ final class VerificationPolicy: Sendable {
     /// The requirements of a server.
     init(_ policy: TrustPolicy, trust: TrustStore, device: [UInt8]? = nil) {
         self.trust = trust
+        testCertificates = policy.environments == [.xcode] ? policy.testCertificates : []
         bundleID = policy.bundleID
         appAppleID = policy.appAppleID
         var accepted = policy.environments
@@ -80,6 +83,7 @@ final class VerificationPolicy: Sendable {
     /// The requirements of an inspection.
     init(_ policy: InspectionPolicy) {
         trust = SignedDataVerifier.trustStore(roots: policy.anchors, isStrict: policy.isStrict)
+        testCertificates = []
         bundleID = policy.bundleID
         appAppleID = policy.appAppleID
         environment = policy.environment.map(EnvironmentRequirement.exactly) ?? .any
@@ -94,6 +98,7 @@ final class VerificationPolicy: Sendable {
     /// The requirements of a token inside a notification, which must belong to the notification's app and environment.
     init(_ outer: VerificationPolicy, inside unverified: UnverifiedPayload) {
         trust = outer.trust
+        testCertificates = outer.testCertificates
         bundleID = outer.bundleID ?? unverified.bundleID
         appAppleID = outer.appAppleID
         environment = unverified.environment.map(EnvironmentRequirement.exactly) ?? outer.environment

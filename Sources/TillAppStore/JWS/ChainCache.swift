@@ -69,7 +69,8 @@ final class ChainCache: Sendable {
     var count: Int { entries.withLock { $0.count } }
 }
 
-/// The chain that Apple's signatures require: [leaf, WWDR intermediate, root], each link verified (facts/jws §2).
+/// The chain that Apple's signatures require: [leaf, WWDR intermediate, root], each link verified (facts/jws §2). The
+/// chain of Xcode's local tests is one certificate, which is its own root.
 struct SigningChain: Sendable {
     let certificates: [Certificate]
     /// The first second at which the whole chain is valid.
@@ -85,7 +86,7 @@ struct SigningChain: Sendable {
     static let intermediateMarker = "1.2.840.113635.100.6.2.1"
 
     var leaf: Certificate { certificates[0] }
-    var root: Certificate { certificates[2] }
+    var root: Certificate { certificates[certificates.count - 1] }
 
     /// Nil unless the certificates are leaf, intermediate and root.
     init?(_ certificates: [Certificate]) {
@@ -94,6 +95,14 @@ struct SigningChain: Sendable {
         notBefore = certificates.map(\.notBefore).max() ?? .max
         notAfter = certificates.map(\.notAfter).min() ?? .min
         questions = Self.questions(along: certificates)
+    }
+
+    /// The chain of a configured test certificate. No authority answers questions about it.
+    init(testCertificate certificate: Certificate) {
+        certificates = [certificate]
+        notBefore = certificate.notBefore
+        notAfter = certificate.notAfter
+        questions = []
     }
 
     /// Whether every certificate is valid by OpenSSL's rule: not before its first second, and before its last.

@@ -130,7 +130,8 @@ struct ReceiptContainer: Sendable {
     /// name of an environment is ignored.
     private static func environment(of payload: ReceiptPayload) -> String? {
         if let environment = payload.environment { return environment.rawValue }
-        return payload.receiptType.flatMap { StoreEnvironment(rawValue: $0) == nil ? $0 : nil }
+        let isApples = [StoreEnvironment.production, .sandbox].contains { $0.rawValue == payload.receiptType }
+        return isApples ? nil : payload.receiptType
     }
 
     /// Whether the receipt was made for this device: its identifierForVendor (16 bytes), or a Mac's MAC address (6

@@ -54,7 +54,8 @@ public struct RequestQuotas: Sendable {
         set {
             switch environment {
             case .production: production[endpoint] = newValue
-            case .sandbox: sandbox[endpoint] = newValue
+            // Xcode has no server to ask.
+            case .sandbox, .xcode: sandbox[endpoint] = newValue
             }
         }
     }

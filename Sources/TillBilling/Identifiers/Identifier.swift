@@ -101,6 +101,9 @@ public typealias DeviceID = Identifier<IdentifierKind.Device>
 public enum StoreEnvironment: String, Hashable, Sendable, Codable, CaseIterable {
     case production = "Production"
     case sandbox = "Sandbox"
+    /// Xcode's local StoreKit testing: a developer's own certificate signs, and nothing is paid. A server that accepts
+    /// it accepts nothing else.
+    case xcode = "Xcode"
 }
 
 /// Rules for texts from outside that serve as names.

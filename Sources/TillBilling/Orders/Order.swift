@@ -240,6 +240,15 @@ public struct DeliveryTerms: Hashable, Sendable {
     public var order = Order.grantThenFinish
     /// Seconds in which the phone may finish a transaction, before the server finishes it at Apple.
     public var finishAfter: Int64 = 600
+    /// Days from the purchase date after which a purchase that arrives is marked as late in its evidence. It is granted
+    /// like any other.
+    public var lateAfterDays: Int64 = 30
 
     public init() {}
+
+    /// How late a purchase arrives, in seconds; nil within the window.
+    public func lateness(ofPurchaseAt purchased: Instant, recordedAt now: Instant) -> Int64? {
+        let seconds = (now.milliseconds - purchased.milliseconds) / 1_000
+        return seconds > lateAfterDays * 86_400 ? seconds : nil
+    }
 }

@@ -108,10 +108,10 @@ public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable
         switch match {
         case .orderNumber, .operatorDecision: self = .person
         // A renewal has the basis of the purchase that it renews. A receipt does not state that it is a renewal.
-        case .originalTransaction: self = transaction.isFromReceipt ? .receipt : chain ?? .orderID
+        case .originalTransaction: self = transaction.hidesToken ? .receipt : chain ?? .orderID
         case .token, .accountToken, .acceptance: self = .token
         case .orderID, .device, .backend, .claim:
-            self = transaction.isFromReceipt ? .receipt : transaction.signedToken == nil ? .orderID : .token
+            self = transaction.hidesToken ? .receipt : transaction.signedToken == nil ? .orderID : .token
         }
     }
 }
@@ -205,10 +205,10 @@ public struct OwnershipChange: Sendable {
     /// - Parameter match: the outcome that the purchase would have if it were new.
     init(of grant: Grant, match: PurchaseDecision.Outcome, _ facts: PurchaseFacts) {
         self = .none
-        guard let known = facts.known, !facts.submitted.isFromReceipt else { return }
+        guard let known = facts.known, !facts.submitted.hidesToken else { return }
         // The ledger cannot store a token that is not a UUID.
         let token = facts.submitted.token == .unreadable ? nil : facts.submitted.token
-        let isKnownToken = !known.isFromReceipt && known.token == token
+        let isKnownToken = !known.hidesToken && known.token == token
         // The token equals the order's own id, so the app or this server set it.
         let isOwnToken = facts.submitted.signedToken == .order(grant.orderID)
         if facts.basis > .orderID, isOwnToken { return }

@@ -270,7 +270,7 @@ public struct OwnerMatcher: Sendable {
         guard transaction.isRenewal else { return nil }
         if facts.renewed?.isWaiting == true {
             note(.originalTransaction, "waiting")
-            if !transaction.isFromReceipt, facts.namedUser == nil, let found = byBackend() { return found }
+            if !transaction.hidesToken, facts.namedUser == nil, let found = byBackend() { return found }
             return byOwnershipClaim() ?? .quarantine(waitingReason)
         }
         guard let order = facts.originalOrder else {
@@ -286,7 +286,7 @@ public struct OwnerMatcher: Sendable {
 
     /// Depends on the renewal alone, so that it is the same whether or not the purchase arrived before it.
     private var waitingReason: QuarantineReason {
-        if transaction.isFromReceipt { return .receiptNeedsOrder }
+        if transaction.hidesToken { return .receiptNeedsOrder }
         switch transaction.terms.isFamilyShared ? nil : transaction.token {
         case .order: return facts.namedUser == nil && facts.renewed?.token != .inherited ? .unknownToken : .noOwner
         case .unreadable: return .unreadableToken

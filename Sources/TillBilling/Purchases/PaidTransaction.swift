@@ -18,7 +18,8 @@ public struct PaidTransaction: Hashable, Sendable {
     /// Whether Apple signed the reason. A receipt contains none, and then the periods around it decide
     /// (`SubscriptionChain`).
     public let statesReason: Bool
-    /// Whether it comes from a PKCS#7 receipt, which has no token and never shows the refund of a consumable.
+    /// Whether it comes from a PKCS#7 receipt, which has no token and never shows the refund of a consumable. A token
+    /// of such a copy comes from Apple's answer about the receipt.
     public let isFromReceipt: Bool
     /// The price as signed.
     public let signedPrice: SignedPrice?
@@ -59,6 +60,9 @@ public struct PaidTransaction: Hashable, Sendable {
         terms.type.map { $0 == .autoRenewable } ?? (terms.expiresAt != nil)
     }
 
+    /// Whether Apple may have signed a token that this copy does not show.
+    public var hidesToken: Bool { isFromReceipt && token == nil }
+
     /// The transaction as a period of its chain.
     public var period: PaidPeriod {
         PaidPeriod(
@@ -71,6 +75,12 @@ public struct PaidTransaction: Hashable, Sendable {
         var decided = self
         decided.isRenewal = chain.periods.first { $0.transactionID == id }?.isRenewal ?? isRenewal
         return decided
+    }
+
+    /// Sets the token that Apple stated about an earlier receipt with this purchase. The receipt itself shows none.
+    public mutating func keepToken(of stated: PaidTransaction) {
+        guard hidesToken, stated.isFromReceipt else { return }
+        token = stated.token
     }
 
     /// Replaces this copy with the newer one, and keeps two values that the newer one may lack because the ledger does

@@ -80,12 +80,11 @@ public struct MovedPoints: Hashable, Sendable {
         }
     }
 
-    /// The remaining points of the given purchases, limited to the wallet's balance. Spent points do not move.
-    ///
-    /// - Parameter points: the points that these purchases added to the giver's wallet, minus refunds.
+    /// The given points, limited to the wallet's balance. Spent points do not move. A debt moves first and in full,
+    /// which leaves the wallet with more.
     public static func left(of points: [MovedPoints], in wallet: Wallet) -> [MovedPoints] {
         var balances = wallet.balances
-        return points.compactMap { points in
+        return (points.filter { $0.amount < 0 } + points.filter { $0.amount >= 0 }).compactMap { points in
             let amount = back(points.amount, of: balances[points.currency, default: 0])
             guard amount != 0 else { return nil }
             balances[points.currency, default: 0] -= amount

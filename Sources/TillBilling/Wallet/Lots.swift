@@ -140,6 +140,29 @@ public struct Lots: Sendable {
         return (allocated, debt)
     }
 
+    /// The points that leave with some of the lots: of each such lot what is left of it, or what it owes because more
+    /// was refunded than was left. What these lots owe stays with them, so that the other lots do not pay it.
+    ///
+    /// - Parameter loose: the sum of the postings that belong to these lots but are not part of them: write-offs, and
+    ///   refunds of purchases that came without points.
+    public func parting(loose: Int64, _ leaves: (Lot.Opening) -> Bool) -> [(opening: Lot.Opening, points: Int64)] {
+        let lots = lots.sorted { $0.opening < $1.opening }
+        var debt = spent.addingWithinBounds(loose)
+        for lot in lots where lot.held < 0 && !leaves(lot.opening) { debt = debt.addingWithinBounds(-lot.held) }
+        var parting: [(opening: Lot.Opening, points: Int64)] = []
+        for lot in lots {
+            let used = lot.held > 0 ? max(0, min(debt, lot.held)) : 0
+            debt -= used
+            if leaves(lot.opening) { parting.append((lot.opening, lot.held - used)) }
+        }
+        return parting
+    }
+
+    /// What the postings of one grant have put into its lot: the amount, what moved and what was refunded.
+    public func held(ofGrant id: UniqueID) -> Int64 {
+        indices[Key(kind: .purchase, reference: id.description)].map { lots[$0].held } ?? 0
+    }
+
     /// The lot of a grant.
     public func lot(ofGrant id: UniqueID) -> Lot? {
         lotsAndDebt().lots.first {

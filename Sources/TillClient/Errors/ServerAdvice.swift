@@ -55,7 +55,7 @@ extension Refusal {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
-            .transactionNotInReceipt, .transactionMismatch, .productMismatch:
+            .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused:
             proofAdvice
         default: requestAdvice
         }

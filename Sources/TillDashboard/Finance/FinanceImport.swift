@@ -22,7 +22,7 @@ extension Dashboard {
         case .unusable(let findings):
             let shown = DashboardVisit(
                 request: HTTPRequest(method: .get, path: Paths.dashboardFinance), parameters: PathParameters(),
-                session: session, localize: visit.localize, now: visit.now)
+                session: session, localize: visit.localize, now: visit.now, isTestServer: visit.isTestServer)
             let page = UnusableReportPage(visit: shown, name: name, findings: findings)
             return .page(422, page.html, in: visit.localize.language)
         }

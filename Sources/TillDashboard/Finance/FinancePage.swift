@@ -7,7 +7,7 @@ extension Dashboard {
     /// `GET /dashboard/finance?fiscalYear=&period=&currency=&environment=`: the proceeds that Apple owes, and Apple's
     /// reports.
     func showFinance(_ visit: DashboardVisit) async throws -> HTTPResponse {
-        let choice = try FinanceChoice(visit, usual: ledger.settings.usualEnvironment)
+        let choice = try FinanceChoice(visit, ledger.settings)
         guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else {
             throw RefusalError(.invalidField, verbatim: "fiscalYear")
         }
@@ -31,7 +31,7 @@ struct FinanceChoice {
     let currency: Currency?
     let environment: StoreEnvironment
 
-    init(_ visit: DashboardVisit, usual: StoreEnvironment) throws {
+    init(_ visit: DashboardVisit, _ settings: LedgerSettings) throws {
         // The forms send every field, including empty ones.
         func asked(_ name: String) -> String? {
             visit.request.query.first { $0.name == name && !$0.value.isEmpty }?.value
@@ -41,7 +41,8 @@ struct FinanceChoice {
             ?? FiscalCalendar.period(containing: CivilDate(visit.now)).fiscalYear
         period = try asked("period").map { [fiscalYear] in try InputLimits.fiscalPeriod($0, of: fiscalYear) }
         currency = asked("currency").map { Currency($0) }.flatMap { $0.isWellFormed ? $0 : nil }
-        environment = try asked("environment").map(InputLimits.environment) ?? usual
+        environment =
+            try asked("environment").map { try InputLimits.environment($0, on: settings) } ?? settings.usualEnvironment
     }
 }
 

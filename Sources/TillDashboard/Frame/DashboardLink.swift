@@ -42,6 +42,21 @@ extension DashboardLink {
         DashboardLink(path: "/dashboard/quarantine/\(rowID)/claims", query: [])
     }
 
+    static func transfers(of user: UserID?, before cursor: Int64? = nil) -> DashboardLink {
+        var query: [(name: StaticString, value: String)] = []
+        if let user { query.append(("user", user.text)) }
+        if let cursor { query.append(("cursor", String(cursor))) }
+        return DashboardLink("/dashboard/transfers", query)
+    }
+
+    static func transfer(_ id: UniqueID) -> DashboardLink {
+        DashboardLink("/dashboard/transfers", last: id.description)
+    }
+
+    static func reversal(_ id: UniqueID) -> DashboardLink {
+        DashboardLink(path: "/dashboard/transfers/\(id)/reversal", query: [])
+    }
+
     static func orders(_ filter: OrderFilter, before cursor: Int64? = nil) -> DashboardLink {
         var query = filter.query
         if let cursor { query.append(("cursor", String(cursor))) }

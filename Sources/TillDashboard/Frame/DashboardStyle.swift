@@ -2,12 +2,16 @@
 enum DashboardStyle {
     static let text: StaticString = #"""
         .who form { margin: 0; }
+        .test-server {
+          margin: 0; padding: .6rem 1.25rem; text-align: center; font-weight: 600; color: var(--waiting);
+          background: var(--waiting-ground);
+        }
         .filters {
           display: grid; grid-template-columns: 11rem 1fr 1.4fr auto; gap: .75rem; align-items: end; margin-bottom:
           1rem;
         }
         .badge.none { border-color: transparent; padding-inline: 0; }
-        .orders, main > .refusals, .quarantine {
+        .orders, main > .refusals, .quarantine, .transfers {
           border: 1px solid var(--line); border-radius: 10px; border-collapse: separate; border-spacing: 0;
         }
         .orders tbody tr:hover { background: var(--hover); }
@@ -15,9 +19,12 @@ enum DashboardStyle {
         .orders .product { min-width: 15rem; }
         .orders th:nth-child(4), .quarantine th:nth-child(3), .postings th:nth-child(5) { text-align: right; }
         .claims tbody th { width: 16rem; }
+        .filters.one { grid-template-columns: minmax(0, 22rem) auto; }
+        .decide { margin-top: 1rem; max-width: 32rem; display: grid; gap: .6rem; }
 
         @media (max-width: 640px) {
           .filters { grid-template-columns: 1fr 1fr; }
+          .filters.one { grid-template-columns: 1fr; }
           .filters > :nth-child(3) { grid-column: 1 / -1; }
           .filters .buttons { grid-column: 1 / -1; }
           .filters .primary { flex: 1; }

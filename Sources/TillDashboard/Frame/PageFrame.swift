@@ -8,6 +8,7 @@ enum PageFrame {
     enum Section: Hashable, CaseIterable {
         case orders
         case quarantine
+        case transfers
         case refusals
         case finance
 
@@ -15,6 +16,7 @@ enum PageFrame {
             switch self {
             case .orders: .home
             case .quarantine: .quarantine
+            case .transfers: .transfers(of: nil)
             case .refusals: .refusals
             case .finance: .finance
             }
@@ -24,6 +26,7 @@ enum PageFrame {
             switch self {
             case .orders: localize("Orders", "订单")
             case .quarantine: localize("Quarantine", "待认领")
+            case .transfers: localize("Transfers", "转移")
             case .refusals: localize("Refused proofs", "被拒凭证")
             case .finance: localize("Finance", "财务")
             }
@@ -56,11 +59,21 @@ enum PageFrame {
                     }
                 }
             }
+            if visit.isTestServer { testServer(localize) }
             element("main", Attribute("id", "main"), content: content)
             element("footer") {
                 localize("All times are UTC. Logged in as ", "所有时间均为 UTC。当前登录：")
                 HTML.untrusted(visit.session.operatorID)
             }
+        }
+    }
+
+    private static func testServer(_ localize: Localizer) -> HTML {
+        element("p", .class("test-server"), Attribute("role", "note")) {
+            localize(
+                "Development server: it accepts only purchases from Xcode's local StoreKit testing. Nothing here was "
+                    + "paid.",
+                "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买。这里没有任何一笔是真实付款。")
         }
     }
 

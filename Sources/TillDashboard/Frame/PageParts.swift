@@ -20,6 +20,7 @@ extension HTML {
         switch environment {
         case .production: element("span", .class("badge", "production")) { localize("Production", "生产环境") }
         case .sandbox: element("span", .class("badge", "sandbox")) { localize("Sandbox", "沙盒") }
+        case .xcode: element("span", .class("badge", "sandbox")) { localize("Xcode test", "Xcode 测试") }
         case nil: element("span", .class("badge", "none")) { localize("Unpaid", "未付款") }
         }
     }

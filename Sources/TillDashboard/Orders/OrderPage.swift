@@ -143,6 +143,9 @@ struct TransactionPage {
                 element("a", .href(.quarantine)) { PageFrame.Section.quarantine.title(localize) }
             }
             element("h1") { localize("Transaction", "交易") }
+            if detail.transaction.state == .quarantined, let token = visit.session.formToken {
+                ClaimForm(localize: localize, rowID: detail.transaction.rowID, token: token).html
+            }
             TransactionCard(localize: localize, catalog: catalog, detail: detail, isOnOrderPage: false).html
         }
     }

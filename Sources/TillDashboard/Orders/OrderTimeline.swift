@@ -91,7 +91,7 @@ struct OrderTimeline {
             element("p") { Evidence.refusal(entry.code, localize) }
             element("p", .class("hint")) { Evidence.origin(source: entry.source, caller: entry.caller, localize) }
         case .transferred(let transfer, let transaction):
-            element("strong") { localize("Moved to another user", "转移给其他用户") }
+            element("a", .href(.transfer(transfer.id))) { localize("Moved to another user", "转移给其他用户") }
             " "
             HTML.code(transaction.text)
             element("p") {
@@ -124,6 +124,7 @@ enum Evidence {
         case "finished": HTML(localize("Finished at Apple", "已在 Apple 完成交易（finish）"))
         case "token_set": HTML(localize("Order id sent to Apple", "已将订单号提交给 Apple"))
         case "token_left": HTML(localize("Order id not sent to Apple", "未将订单号提交给 Apple"))
+        case "late": HTML(localize("Arrived late", "迟到的购买"))
         case "confirmed": HTML(localize("Owner confirmed", "归属已确认"))
         case "contested": HTML(localize("Owner contested", "归属有争议"))
         case "moved": HTML(localize("Moved to the signed buyer", "已转给签名中的买家"))
@@ -157,6 +158,10 @@ enum Evidence {
         if let kind = Transfer.Kind(rawValue: ground) { return kind.sentence }
         if let basis = OwnershipBasis(rawValue: ground) { return basis.sentence }
         switch ground {
+        case "purchase_date":
+            return LocalizedText(
+                en: "The purchase was recorded long after its date. Late purchases are granted like any others.",
+                zh: "这笔购买在购买日期很久之后才被记录。迟到的购买与其他购买同样发放。")
         case "revocation_date":
             return LocalizedText(
                 en: "Apple's signed copy carries a revocation date.", zh: "Apple 签名的新副本带有撤销日期。")

@@ -140,6 +140,13 @@ enum OfferedProductText {
         ) {
             $0.terms.hasBothPlans ? true : nil
         }
+        $0.add(
+            "monthlyPrice", .object(ControlMember.money),
+            LocalizedText(en: "the price of a month of a year that is paid monthly", zh: "年度订阅按月付款时每月的价格")
+        ) {
+            guard $0.terms.hasBothPlans else { return nil }
+            return $0.terms.price(ofYear: $0.offered.price, storefront: $0.offered.storefront, byTheMonth: true).json
+        }
     }
 
     static func json(_ offered: OfferedProduct) -> JSONValue { product.json(offered) }

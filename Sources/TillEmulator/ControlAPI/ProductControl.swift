@@ -37,8 +37,44 @@ extension ControlEndpoint {
             }
             return .json(ProductText.json(try await store.edit(product).answered()))
         }
+        addEditing(to: &routes)
         addReview(to: &routes)
         addFindings(to: &routes)
+    }
+
+    /// What a developer does in the forms of App Store Connect.
+    private func addEditing(to routes: inout ControlRoutes) {
+        let product = ControlResponse("Product", ProductText.members)
+        routes.on(
+            .post, "/emulator/products",
+            LocalizedText(
+                en: "Creates a product. Its state is MISSING_METADATA or READY_TO_SUBMIT.",
+                zh: "新建一件商品，其状态为 MISSING_METADATA 或 READY_TO_SUBMIT。"),
+            body: ProductText.members, answer: product, readsBody: false
+        ) { call in
+            .json(ProductText.json(try await store.create(try ProductText.product(try Self.body(call))).answered()))
+        }
+        routes.on(
+            .post, "/emulator/products/{id}/metadata",
+            LocalizedText(
+                en: "Changes a part of a product's metadata. What is absent stays.", zh: "修改商品的部分元数据，省略的保持不变。"),
+            body: [
+                ControlMember("name", .text(limit: 64), LocalizedText(en: "the reference name", zh: "参考名称")),
+                ControlMember(
+                    "tier", .text(limit: 4),
+                    LocalizedText(
+                        en: "the classic price tier: 0 to 87, A, B, alt1 to alt5", zh: "经典价格档：0 到 87、A、B、alt1 到 alt5")),
+                ControlMember(
+                    "reviewScreenshot", .bool,
+                    LocalizedText(en: "whether a review screenshot is uploaded", zh: "是否已上传审核截图")),
+                ControlMember(
+                    "localization", .object(ProductText.localizationMembers),
+                    LocalizedText(en: "the texts for customers in one locale", zh: "一种语言中面向客户的文字")),
+            ], answer: product, readsBody: false
+        ) { call in
+            let metadata = try ProductText.metadata(try Self.body(call))
+            return .json(ProductText.json(try await store.amend(call.id, with: metadata).answered()))
+        }
     }
 
     private static let replaced = ControlResponse(
@@ -152,7 +188,7 @@ extension ControlEndpoint {
                             "id", .text(limit: 200), required: true,
                             LocalizedText(en: "the product id that the app requests", zh: "App 请求的商品 ID")),
                         ControlMember(
-                            "type", .choice(ProductType.sold.map(\.rawValue)),
+                            "type", .choice(of: ProductType.self),
                             LocalizedText(en: "the product type that the app expects", zh: "App 预期的商品类型")),
                     ]), required: true, LocalizedText(en: "the app's own list", zh: "App 自己的列表"))
             ], answer: Self.findings
@@ -167,8 +203,7 @@ extension ControlEndpoint {
                 expected.append(
                     ProductFinding.Expectation(
                         id: try item.required("id").text(upTo: 200),
-                        kind: try item.choice("type", of: ProductType.sold.map { ($0.rawValue, $0) })
-                    ))
+                        kind: try item.choice("type", of: ProductType.self)))
             }
             return try await findings(comparing: expected)
         }

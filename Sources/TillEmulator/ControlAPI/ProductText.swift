@@ -26,6 +26,28 @@ enum ProductText {
         }
     }
 
+    static var localizationMembers: [ControlMember] { localization.members }
+
+    /// A part of the metadata (`POST /emulator/products/{id}/metadata`).
+    static func metadata(_ item: FileMember) throws(ControlError) -> ProductMetadata {
+        try item.knows(["name", "tier", "reviewScreenshot", "localization"])
+        var metadata = ProductMetadata(
+            name: try item.text("name", upTo: 64), prices: try tier(item).map(tierPrices),
+            hasReviewScreenshot: try item.bool("reviewScreenshot"))
+        if let localization = try item.member("localization") {
+            metadata.localization = try Self.localization(localization)
+        }
+        return metadata
+    }
+
+    private static func localization(_ item: FileMember) throws(ControlError) -> StoreProduct.Localization {
+        try item.knows(["locale", "displayName", "description"])
+        return StoreProduct.Localization(
+            locale: try item.required("locale").text(upTo: 20),
+            displayName: try item.copy("displayName", upTo: copyLimit),
+            description: try item.copy("description", upTo: copyLimit))
+    }
+
     static var members: [ControlMember] { object.members }
     static func json(_ product: StoreProduct) -> JSONValue { object.json(product) }
 
@@ -37,8 +59,11 @@ enum ProductText {
                 zh: "商品 ID：字母、数字、- . _；不可更改，删除后不可再用")
         ) { .string($0.id.text) }
         $0.add(
-            "type", .choice(ProductType.sold.map(\.rawValue)),
-            LocalizedText(en: "the product type; Consumable if absent", zh: "商品类型，省略则为 Consumable")
+            "type", .choice(of: ProductType.self),
+            LocalizedText(
+                en: "the product type; Consumable if absent. Free Subscription is discontinued: an old catalogue may "
+                    + "keep it, and nothing creates or buys it",
+                zh: "商品类型，省略则为 Consumable。Free Subscription 已停用：旧目录可以保留，但不能新建或购买")
         ) { .string($0.kind.rawValue) }
         $0.add(
             "name", .text(limit: 64),
@@ -136,7 +161,7 @@ enum ProductText {
     static func product(_ item: FileMember) throws(ControlError) -> StoreProduct {
         try item.knows(members.map(\.name))
         let id = ProductID(try item.required("id").text(upTo: 100))
-        let kind = try item.choice("type", of: ProductType.sold.map { ($0.rawValue, $0) }) ?? .consumable
+        let kind = try item.choice("type", of: ProductType.self) ?? .consumable
         var product = StoreProduct(
             id: id, kind: kind, name: try item.text("name", upTo: 64) ?? String(id.text.prefix(64)),
             prices: try prices(item), subscription: try subscription(item, kind))
@@ -146,12 +171,7 @@ enum ProductText {
             product.offers.append(try ProductOfferText.offer(offer))
         }
         for localization in try item.list("localizations", upTo: 100) {
-            try localization.knows(["locale", "displayName", "description"])
-            product.localizations.append(
-                StoreProduct.Localization(
-                    locale: try localization.required("locale").text(upTo: 20),
-                    displayName: try localization.copy("displayName", upTo: copyLimit),
-                    description: try localization.copy("description", upTo: copyLimit)))
+            product.localizations.append(try Self.localization(localization))
         }
         product.hasReviewScreenshot = try item.bool("reviewScreenshot") ?? true
         product.isWithAppVersion = try item.bool("withAppVersion") ?? false
@@ -233,7 +253,7 @@ extension ProductText {
         return prices
     }
 
-    private static func tier(_ item: FileMember) throws(ControlError) -> PriceTier? {
+    static func tier(_ item: FileMember) throws(ControlError) -> PriceTier? {
         guard let member = try item.member("tier") else { return nil }
         let id =
             switch member.value {

@@ -43,13 +43,14 @@ struct CatalogPage {
                 }
             }
             pager
+            ProductForm(visit: visit).creation
         }
     }
 
     private func row(_ product: StoreProduct) -> HTML {
         HTML.row {
             HTML.cell("product") {
-                element("strong") { HTML.untrusted(product.name, limit: 100) }
+                element("a", .href(.product(product.id.text))) { HTML.untrusted(product.name, limit: 100) }
                 element("div", .class("under")) { HTML.code(product.id.text, limit: 100) }
                 for offer in product.offers.prefix(8) {
                     element("div", .class("under")) {
@@ -79,7 +80,9 @@ struct CatalogPage {
             }
             HTML.cell("prices") { prices(product) }
             HTML.cell("does") {
-                element("a", .href(.buying(product.id.text))) { localize("Buy", "购买") }
+                if product.kind != .freeSubscription {
+                    element("a", .href(.buying(product.id.text))) { localize("Buy", "购买") }
+                }
             }
         }
     }

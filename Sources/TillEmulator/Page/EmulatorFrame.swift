@@ -145,6 +145,8 @@ extension PageLink {
         PageLink("/emulator/page/products", [("from", String(count))])
     }
 
+    static func product(_ id: String) -> PageLink { PageLink("/emulator/page/product", [("id", id)]) }
+
     static func notifications(before number: Int64) -> PageLink {
         PageLink("/emulator/page/notifications", [("before", String(number))])
     }

@@ -55,6 +55,13 @@ struct EmulatorPage: Sendable {
                 language,
             ], page(showProducts))
         routes.onPage(
+            .get, "/emulator/page/product", LocalizedText(en: "The web page of a product.", zh: "一件商品的网页。"),
+            query: [
+                ControlMember(
+                    "id", .text(limit: 200), required: true, LocalizedText(en: "the product id", zh: "商品 ID")),
+                language,
+            ], page(showProduct))
+        routes.onPage(
             .get, "/emulator/page/notifications",
             LocalizedText(en: "The web page of sent and pending notifications.", zh: "已发送和待发送通知的网页。"),
             query: [before, language], page(showNotifications))

@@ -24,6 +24,15 @@ enum PageAction: String, CaseIterable, Sendable {
     case clock
     case grace
     case notify
+    case createProduct
+    case editProduct
+    case submitProduct
+    case startReview
+    case approveProduct
+    case rejectProduct
+    case requestChanges
+    case removeFromSale
+    case returnToSale
 
     var method: HTTPMethod {
         switch self {
@@ -44,6 +53,25 @@ enum PageAction: String, CaseIterable, Sendable {
         case .advance, .clock: "/emulator/clock"
         case .grace: "/emulator/subscriptions/grace"
         case .notify: "/emulator/notifications"
+        case .createProduct: "/emulator/products"
+        case .editProduct: "/emulator/products/{id}/metadata"
+        case .submitProduct, .startReview, .approveProduct, .rejectProduct, .requestChanges, .removeFromSale,
+            .returnToSale:
+            "/emulator/products/{id}/\(reviewStep?.rawValue ?? "")"
+        }
+    }
+
+    /// The step of a product's review that the form takes; nil for other forms.
+    var reviewStep: ProductReview.Step? {
+        switch self {
+        case .submitProduct: .submit
+        case .startReview: .startReview
+        case .approveProduct: .approve
+        case .rejectProduct: .reject
+        case .requestChanges: .requestChanges
+        case .removeFromSale: .removeFromSale
+        case .returnToSale: .returnToSale
+        default: nil
         }
     }
 
@@ -70,7 +98,25 @@ enum PageAction: String, CaseIterable, Sendable {
         case .clock: ["pace": .text, "stopped": .flag]
         case .grace: ["days": .integer]
         case .notify: ["url": .text]
+        case .createProduct:
+            [
+                "type": .text, "name": .text, "tier": .text, "reviewScreenshot": .flag, "subscriptionGroup": .text,
+                "period": .text,
+            ]
+        case .editProduct: ["name": .text, "tier": .text, "reviewScreenshot": .flag]
+        case .submitProduct: ["withAppVersion": .flag]
+        case .removeFromSale: ["by": .text]
+        case .startReview, .approveProduct, .rejectProduct, .requestChanges, .returnToSale: [:]
         }
+    }
+
+    /// The texts for customers in the form of a product; nil if its fields are empty.
+    private static func localization(_ form: [String: String]) -> JSONValue? {
+        let (name, description) = (form["displayName"] ?? "", form["description"] ?? "")
+        guard !name.isEmpty || !description.isEmpty else { return nil }
+        return [
+            "locale": .string(form["locale"] ?? ""), "displayName": .string(name), "description": .string(description),
+        ]
     }
 
     /// The call for a form.
@@ -91,6 +137,13 @@ enum PageAction: String, CaseIterable, Sendable {
         }
         if self == .buy { body["receipt"] = false }
         if self == .notify, body.isEmpty { body["url"] = .null }
+        switch (self, Self.localization(form)) {
+        case (.createProduct, let texts):
+            body["id"] = .string(form["productId"] ?? "")
+            body["localizations"] = texts.map { [$0] }
+        case (.editProduct, let texts?): body["localization"] = texts
+        default: break
+        }
         if self == .advance, let period = Self.period(form["advance"]) {
             body = ["to": .string(period.end(from: now).rfc3339)]
         }
@@ -138,6 +191,11 @@ enum PageAction: String, CaseIterable, Sendable {
         case .clock: return localize("The clock was set.", "时钟已设定。")
         case .grace: return localize("The billing grace period was set.", "宽限期已设定。")
         case .notify: return localize("The receiver URL was set.", "接收地址已设定。")
+        case .createProduct, .editProduct, .submitProduct, .startReview, .approveProduct, .rejectProduct,
+            .requestChanges, .removeFromSale, .returnToSale:
+            let id = answer["id"]?.string ?? ""
+            let state = answer["state"]?.string.flatMap(ProductState.init(rawValue:))?.title(localize) ?? ""
+            return localize("\(id): \(state).", "\(id)：\(state)。")
         }
     }
 

@@ -122,7 +122,10 @@ struct ActionButtons {
         case .recover: localize("Make billing recover", "让扣款恢复")
         case .refundReversal: localize("Reverse refund", "撤销退款")
         case .consumptionRequest: localize("Request refund", "申请退款")
-        case .buy, .upgrade, .consent, .account, .advance, .clock, .grace, .notify: action.rawValue
+        case .buy, .upgrade, .consent, .account, .advance, .clock, .grace, .notify, .createProduct, .editProduct,
+            .submitProduct, .startReview, .approveProduct, .rejectProduct, .requestChanges, .removeFromSale,
+            .returnToSale:
+            action.rawValue
         }
     }
 }

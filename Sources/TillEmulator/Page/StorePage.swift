@@ -54,7 +54,7 @@ struct StorePage {
             EmulatorFrame.head(localize("Emulated App Store", "模拟 App Store"), isLive: isNewest, localize) {
                 switch configuration.environment {
                 case .production: element("span", .class("badge", "production")) { localize("Production", "生产") }
-                case .sandbox: element("span", .class("badge", "sandbox")) { localize("Sandbox", "沙盒") }
+                case .sandbox, .xcode: element("span", .class("badge", "sandbox")) { localize("Sandbox", "沙盒") }
                 }
             }
             element("div", .class("columns")) {

@@ -20,8 +20,12 @@ package struct OperatorClaim: Sendable {
 extension Ledger {
     /// Records the decision and its result in one commit.
     ///
+    /// - Parameter onlyInQuarantine: refuses a transaction that is not in quarantine, also one whose owner a receipt
+    ///   alone names. A repetition of the decision that released it changes nothing.
     /// - Returns: the grant, and whether it was made just now.
-    package func decide(_ rowID: Int64, _ decision: OperatorClaim) async throws -> (isNew: Bool, grant: Grant) {
+    package func decide(
+        _ rowID: Int64, _ decision: OperatorClaim, onlyInQuarantine: Bool = false
+    ) async throws -> (isNew: Bool, grant: Grant) {
         try await requireKnownForm(of: decision.user, "userId")
         let (id, inputs) = (UniqueID(random: entropy(16)), intake.processor.inputs())
         let now = inputs.now
@@ -36,6 +40,7 @@ extension Ledger {
                 let outcome = try intake.processor.processClaimed(
                     rowID, from: origin, inputs.begin(), connection)
             else {
+                if onlyInQuarantine { return try repeated(rowID, for: decision.user, connection) }
                 return try granted(rowID, to: user, origin, now, connection)
             }
             try ClaimTable(connection).insert(
@@ -49,6 +54,19 @@ extension Ledger {
         case .quarantined(let reason): throw RefusalError(.notClaimable, verbatim: reason.rawValue)
         case .revoked, .revokedUnseen, nil: throw RefusalError(.notInQuarantine)
         }
+    }
+
+    /// What an earlier decision for the same user granted; nil without one.
+    private func repeated(
+        _ rowID: Int64, for user: UserID, _ connection: any Connection
+    ) throws -> PurchaseOutcome? {
+        guard try TransactionTable(connection).find(rowID: rowID) != nil else {
+            throw RefusalError(.unknownTransaction)
+        }
+        guard try ClaimTable(connection).isDecided(rowID, for: user),
+            let grant = try GrantTable(connection).find(transaction: rowID)
+        else { return nil }
+        return .alreadyGranted(try GrantOwnerTable(connection).present(grant, of: rowID))
     }
 
     /// A repeated decision returns the same grant. A grant that rests on a receipt, contested or not, then rests on the

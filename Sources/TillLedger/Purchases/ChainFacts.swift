@@ -90,6 +90,6 @@ extension PaidTransaction {
     var chainPeriod: ChainPeriod {
         var token: OrderID?
         if case .order(let id)? = signedToken { token = id }
-        return ChainPeriod(period: period, owner: nil, token: token, hidesToken: isFromReceipt)
+        return ChainPeriod(period: period, owner: nil, token: token, hidesToken: hidesToken)
     }
 }

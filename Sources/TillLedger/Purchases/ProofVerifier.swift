@@ -21,6 +21,7 @@ package struct ProofVerifier: Sendable {
         var policy = TrustPolicy(bundleID: trust.bundleID, environments: trust.environments, now: clock)
         if !trust.roots.isEmpty { policy.roots = trust.roots }
         policy.appAppleID = trust.appAppleID
+        policy.testCertificates = trust.testCertificates
         if let lifetime = trust.chainLifetime { policy.chainLifetime = lifetime }
         verifier = try SignedDataVerifier(policy: policy)
         policy.environments = nil

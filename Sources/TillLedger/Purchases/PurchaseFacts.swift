@@ -45,6 +45,7 @@ struct PurchaseContext {
             if basis?.isWithdrawn == true { grant = nil }
         }
         if let copy, SignedCopy(transaction).isOlder(than: SignedCopy(copy)) { self.transaction.yield(to: copy) }
+        if let copy { self.transaction.keepToken(of: copy) }
         let chain = try reader.chain(of: self.transaction, from: origin)
         if let decided = chain?.transaction { self.transaction = decided }
         let token = try reader.token(of: self.transaction, from: origin)
@@ -210,7 +211,7 @@ struct PurchaseReader {
     /// sent it lost a purchase to another customer's token.
     private func needsSignedCopy(_ facts: PurchaseFacts) throws -> Bool {
         let transaction = facts.transaction
-        guard transaction.isFromReceipt else { return false }
+        guard transaction.hidesToken else { return false }
         if settings.receipts.policy == .quarantine { return true }
         var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
         candidates += try candidates.compactMap { try customers.account(of: $0) }

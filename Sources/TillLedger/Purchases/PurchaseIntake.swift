@@ -8,7 +8,8 @@ import TillCrypto
 package struct PurchaseIntake: Sendable {
     package let processor: PurchaseProcessor
     package let verifier: ProofVerifier
-    /// Nil without an In-App Purchase Key: then only the order id beside a receipt can name the owner.
+    /// Nil without an In-App Purchase Key and without a shared secret: then only the order id beside a receipt can name
+    /// the owner.
     package let lookup: SignedTransactionLookup?
     package let refusals: RefusalLog
     /// How many requests to Apple one user may cause at once; further purchases wait in the ledger. Backend calls that
@@ -56,6 +57,7 @@ package struct PurchaseIntake: Sendable {
 
     // MARK: Acceptance
 
+    /// - Throws: `RefusalError` if Apple does not confirm a receipt.
     /// - Parameter savesFirst: whether the sender supports *save then finish*: a purchase that is new to the ledger may
     ///   be saved now and granted a moment later.
     package func accept(
@@ -94,22 +96,29 @@ package struct PurchaseIntake: Sendable {
     /// answer now, the purchase waits in the ledger.
     private func acceptReceipt(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> Outcome {
         if let outcome = try await processWithoutLookup(purchase, from: origin) { return .processed(outcome) }
-        let verified = purchase.transaction
         let now = processor.clock()
         let due = now.adding(seconds: Self.firstPause)
         guard let lookup, origin.isTrustedWithNumber || rateLimit.take(origin.requester.name, now: now) else {
             try await wait(for: purchase, from: origin, due: due, "too many requests of this user to Apple")
             return .waiting
         }
-        switch await lookup.ask(
-            verified.id, verified.environment, paidAt: verified.purchaseDate, for: origin.requester)
-        {
+        switch await lookup.ask(about: purchase, for: origin.requester) {
         case .found(let signed): return .processed(try await processor.process(signed, from: origin))
+        case .stated(let statement):
+            return .processed(try await processor.process(purchase.stating(statement), from: origin))
+        case .refused(let why): throw try await refuse(purchase, why, from: origin)
         case .none: return .processed(try await processor.process(purchase, from: origin))
         case .later(let why, let instant):
             try await wait(for: purchase, from: origin, due: max(instant ?? due, due), why)
             return .waiting
         }
+    }
+
+    /// Logs that Apple does not confirm a receipt.
+    func refuse(_ purchase: VerifiedPurchase, _ why: String, from origin: PurchaseOrigin) async throws -> RefusalError {
+        let error = ProofError(.receiptRefused, why, proof: purchase.proof.bytes)
+        try await refusals.write(error, from: origin)
+        return RefusalError(error.refusal, verbatim: why)
     }
 
     /// The same for a saved receipt: `WaitingReceipts` asks Apple.

@@ -65,17 +65,20 @@ package struct PurchaseOrigin: Sendable {
     }
 }
 
-/// The nonce of an order id, and the user that the id commits to: the caller, or a guest merged into the caller.
+/// The nonce or the app's own number of an order, and the user that the order's id commits to: the caller, or a guest
+/// merged into the caller.
 package struct TokenProof: Sendable {
-    package let nonce: OrderIDNonce
-    package let user: UserID
+    private let commitment: OrderIDCommitment
 
-    package init(nonce: OrderIDNonce, user: UserID) {
-        self.nonce = nonce
-        self.user = user
+    package var user: UserID { commitment.user }
+
+    package init(nonce: OrderIDNonce, user: UserID) { commitment = OrderIDCommitment(user: user, nonce: nonce) }
+
+    package init(orderNumber: String, user: UserID) {
+        commitment = OrderIDCommitment(user: user, orderNumber: orderNumber)
     }
 
-    package func proves(_ token: OrderID) -> Bool { OrderIDCommitment(user: user, nonce: nonce).id == token }
+    package func proves(_ token: OrderID) -> Bool { commitment.id == token }
 }
 
 extension PurchaseOrigin {

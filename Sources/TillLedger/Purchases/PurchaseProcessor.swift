@@ -27,7 +27,7 @@ package struct PurchaseProcessor: Sendable {
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16)) }
 
     package func process(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> PurchaseOutcome {
-        let transaction = PaidTransaction(purchase.transaction)
+        let transaction = PaidTransaction(purchase)
         let inputs = inputs()
         // A purchase is priced by its catalogue permanently, so the ledger must record the catalogue first.
         _ = try await catalogs.record(in: database)

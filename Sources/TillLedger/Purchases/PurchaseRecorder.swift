@@ -84,7 +84,7 @@ struct PurchaseRecorder {
                 }
             #endif
             try nameDevice(of: grant)
-            if let stored, isNew, !transaction.isFromReceipt {
+            if let stored, isNew, !transaction.hidesToken {
                 try record(.granted, quarantine: nil, orderRowID: stored.orderRowID)
             }
             return try changeOwner(of: grant) ?? .alreadyGranted(grant)
@@ -137,8 +137,9 @@ struct PurchaseRecorder {
         }
         try setBasis(of: rowID, owner: owner.user, foundBy: match)
         try tasks.repairToken(transaction, rowID, order: target.order.id, foundBy: match)
-        // A match by token needs no detail; other matches record what was ruled out.
-        try note(rowID, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
+        // A match by a signed token needs no detail; other matches record what was ruled out.
+        let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
+        try note(rowID, "granted", ground: match.rawValue, detail: needsNoDetail ? nil : explanation)
         if let ground = owner.ground { try note(rowID, "succeeded", ground: ground.rawValue) }
         try recordGrant(grant, rowID)
         return grant
@@ -180,6 +181,7 @@ struct PurchaseRecorder {
             if isKept {
                 try ProofTable(connection).insert(transaction: rowID, kind: proof.kind, body: proof.bytes)
             }
+            try noteLateness(rowID)
             if state != .quarantined { try tasks.finish(rowID) }
             return rowID
         }
@@ -198,6 +200,20 @@ struct PurchaseRecorder {
         }
         try ProofTable(connection).replace(transaction: stored.rowID, kind: proof.kind, body: proof.bytes)
         return stored.rowID
+    }
+
+    /// Marks a purchase that is older than the window when it is first recorded. The mark decides nothing.
+    private func noteLateness(_ rowID: Int64) throws {
+        let delivery = terms.settings.delivery
+        guard let late = delivery.lateness(ofPurchaseAt: transaction.purchasedAt, recordedAt: now) else { return }
+        let (days, hours) = (late / 86_400, late % 86_400 / 3_600)
+        try evidence.insert(
+            transaction: rowID,
+            EvidenceTable.Entry(
+                at: now, decision: "late", ground: "purchase_date", source: origin.source.rawValue,
+                caller: origin.callerName,
+                detail: "purchased \(transaction.purchasedAt.rfc3339), \(days) days \(hours) hours before it was "
+                    + "recorded; the window is \(delivery.lateAfterDays) days"))
     }
 
     // MARK: Orders
@@ -268,6 +284,7 @@ struct PurchaseRecorder {
     var explanation: String {
         var parts = [decision.explanation]
         if let device = origin.device { parts.append("device_id \(EvidenceText.value(device.text))") }
+        if transaction.isFromReceipt, transaction.token != nil { parts.append("token_source verify_receipt") }
         if let id = transaction.appTransactionID { parts.append("app_transaction_id \(EvidenceText.value(id))") }
         if let reason = origin.claimReason { parts.append("reason \(reason)") }
         return parts.filter { !$0.isEmpty }.joined(separator: "; ")

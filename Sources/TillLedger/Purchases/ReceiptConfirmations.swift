@@ -1,9 +1,9 @@
 import TillAppStore
 import TillBilling
 
-/// Asks Apple for the signed copies of purchases that a receipt alone granted: before there was a key to ask with, or
-/// because Apple did not know the purchase yet. The copy is processed like every other: it confirms the owner, or moves
-/// the grant to the customer whom it names.
+/// Asks Apple about purchases that a receipt alone granted: before there was a key or a shared secret to ask with, or
+/// because Apple did not know the purchase yet. The signed copy, or the token that verifyReceipt states, is processed
+/// like every other: it confirms the owner, or moves the grant to the customer whom it names.
 public struct ReceiptConfirmations: Sendable {
     private let ledger: Ledger
     private static let batch = 20
@@ -16,6 +16,8 @@ public struct ReceiptConfirmations: Sendable {
     private static let outagePause: Int64 = 300
     /// Seconds before the end of a hold at which Apple is asked once more in any case.
     private static let beforeHoldEnds: Int64 = 300
+    /// Seconds between questions to verifyReceipt that add nothing: sixty days.
+    private static let rarePause: Int64 = 60 * 86_400
 
     public init(_ ledger: Ledger) { self.ledger = ledger }
 
@@ -29,9 +31,10 @@ public struct ReceiptConfirmations: Sendable {
     /// Asks about the due transactions of an environment, the longest overdue first, until none is left or Apple cannot
     /// answer. Returns how many were answered.
     public func askAll(in environment: StoreEnvironment) async throws -> Int {
-        guard let api = ledger.serverAPI else { return 0 }
-        let lookup = SignedTransactionLookup(
-            api, verifier: ledger.verifier, asking: .bulk("receiptConfirmations"))
+        let byAPI = ledger.serverAPI.map {
+            SignedTransactionLookup($0, verifier: ledger.verifier, asking: .bulk("receiptConfirmations"))
+        }
+        guard let lookup = byAPI ?? ledger.intake.lookup else { return 0 }
         var answered = 0
         while true {
             let now = ledger.clock()
@@ -49,11 +52,22 @@ public struct ReceiptConfirmations: Sendable {
     /// - Returns: false if Apple cannot answer now.
     private func process(_ one: OwnershipTable.Lookup, _ lookup: SignedTransactionLookup) async throws -> Bool {
         let now = ledger.clock()
-        switch await lookup.ask(one.id, one.environment, for: .init(name: "till")) {
+        switch try await ask(about: one, lookup) {
         case .found(let signed):
             _ = try await ledger.intake.accept(signed, from: .apple(.reconciliation))
             // A contested grant is not asked about again: the copy would carry the same token.
             try await postpone(one, until: nil)
+            return true
+        case .stated(let statement):
+            if let receipt = try await receipt(of: one) {
+                _ = try await ledger.intake.processor.process(receipt.stating(statement), from: .apple(.reconciliation))
+            }
+            // Without a token the grant still rests on the receipt; a key that is configured later decides it.
+            let isDecided = statement.token != nil
+            try await postpone(one, until: isDecided ? nil : Self.next(after: one, at: now) ?? Self.rare(after: now))
+            return true
+        case .refused:
+            try await postpone(one, until: Self.rare(after: now))
             return true
         case .none:
             try await postpone(one, until: Self.next(after: one, at: now))
@@ -65,6 +79,22 @@ public struct ReceiptConfirmations: Sendable {
         }
     }
 
+    private func ask(
+        about one: OwnershipTable.Lookup, _ lookup: SignedTransactionLookup
+    ) async throws -> SignedTransactionLookup.Answer {
+        guard ledger.serverAPI == nil, let receipt = try await receipt(of: one) else {
+            return await lookup.ask(one.id, one.environment, for: .init(name: "till"))
+        }
+        return await lookup.ask(about: receipt, for: .init(name: "till"))
+    }
+
+    /// The receipt that granted the purchase; nil if the configuration no longer accepts it.
+    private func receipt(of one: OwnershipTable.Lookup) async throws -> VerifiedPurchase? {
+        let proof = try await ledger.database.read { try ProofTable($0).find(transaction: one.rowID) }
+        guard let proof, proof.kind == .receipt else { return nil }
+        return try? await ledger.intake.verify(one.id, inReceipt: proof.body)
+    }
+
     /// When Apple is asked again about a transaction that it does not know; nil: never.
     private static func next(after one: OwnershipTable.Lookup, at now: Instant) -> Instant? {
         guard one.attempts + 1 < maximumAttempts else { return nil }
@@ -74,6 +104,8 @@ public struct ReceiptConfirmations: Sendable {
         guard let last = one.holdUntil?.adding(seconds: -beforeHoldEnds), now < last else { return next }
         return min(next, last)
     }
+
+    private static func rare(after now: Instant) -> Instant { now.adding(seconds: rarePause) }
 
     private func postpone(
         _ one: OwnershipTable.Lookup, until instant: Instant?, isAnswered: Bool = true

@@ -13,7 +13,7 @@ public struct SavedProofs: Sendable {
     /// verify than a signed transaction, and sandbox purchases are not paid.
     private static let classes: [(environment: StoreEnvironment, kind: ProofTable.Kind)] = [
         (.production, .signedTransaction), (.production, .receipt), (.sandbox, .signedTransaction),
-        (.sandbox, .receipt),
+        (.sandbox, .receipt), (.xcode, .signedTransaction),
     ]
 
     public init(_ ledger: Ledger) { self.ledger = ledger }

@@ -13,6 +13,8 @@ final class SharedLookups: Sendable {
     struct Subject: Hashable, Sendable {
         let environment: StoreEnvironment
         let id: TransactionID
+        /// The digest of the receipt, if Apple is asked about a receipt and not about a transaction.
+        var receipt: [UInt8]?
     }
 
     /// Milliseconds for which an answer is cached. A missing answer is cached briefly, because Apple may answer again
@@ -194,7 +196,8 @@ final class SharedLookups: Sendable {
         }
         let memory =
             switch answer {
-            case .found: Self.foundMemory
+            case .found, .stated: Self.foundMemory
+            case .refused: Self.noneMemory
             case .none where paidAt.map { now.milliseconds - $0.milliseconds < Self.newness } ?? false:
                 Self.noResponseMemory
             case .none: Self.noneMemory

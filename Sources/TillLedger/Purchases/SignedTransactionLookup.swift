@@ -1,12 +1,16 @@
 import TillAppStore
 import TillBilling
 
-/// Asks Apple for the signed copy of a transaction that a receipt only names (Get Transaction Info): the copy carries
-/// the token that names the customer who paid (DESIGN §1).
+/// Asks Apple about a transaction that a receipt only names. The signed copy (Get Transaction Info) carries the token
+/// that names the customer who paid (DESIGN §1); without an In-App Purchase key, verifyReceipt may state the token.
 package struct SignedTransactionLookup: Sendable {
     package enum Answer: Sendable {
         /// Verified, with its bytes.
         case found(VerifiedPurchase)
+        /// Apple confirms the receipt itself.
+        case stated(ReceiptStatement)
+        /// Apple's final answer is that it does not confirm the receipt.
+        case refused(String)
         /// Apple's final answer is that it has no such transaction, or that it is not of this app.
         case none(String)
         /// No answer now. With the time of the next attempt, if one was given.
@@ -19,13 +23,23 @@ package struct SignedTransactionLookup: Sendable {
         var network: String?
     }
 
-    private let request: @Sendable (TransactionID, StoreEnvironment, Instant?, Requester) async -> Answer
+    struct Question: Sendable {
+        let id: TransactionID
+        let environment: StoreEnvironment
+        /// The verified receipt's purchase, if there is one. Apple may know a new purchase only seconds later.
+        var purchase: VerifiedPurchase?
+    }
 
-    /// - Parameter paidAt: the purchase date, if known: Apple may know a new purchase only seconds later.
-    func ask(
-        _ id: TransactionID, _ environment: StoreEnvironment, paidAt: Instant? = nil, for requester: Requester
-    ) async -> Answer {
-        await request(id, environment, paidAt, requester)
+    let request: @Sendable (Question, Requester) async -> Answer
+
+    func ask(_ id: TransactionID, _ environment: StoreEnvironment, for requester: Requester) async -> Answer {
+        await request(Question(id: id, environment: environment), requester)
+    }
+
+    func ask(about purchase: VerifiedPurchase, for requester: Requester) async -> Answer {
+        let verified = purchase.transaction
+        return await request(
+            Question(id: verified.id, environment: verified.environment, purchase: purchase), requester)
     }
 }
 
@@ -35,18 +49,19 @@ extension SignedTransactionLookup {
     ///
     /// - Parameter caller: the job that asks.
     init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller) {
-        request = { id, environment, _, _ in
-            await Self.answer(about: id, in: environment, by: api.calling(as: caller), verifier)
+        request = { question, _ in
+            await Self.answer(about: question.id, in: question.environment, by: api.calling(as: caller), verifier)
         }
     }
 
     /// For buyers who wait, each under their own name. One request serves all who need the same transaction.
     init(_ api: ServerAPI, verifier: ProofVerifier, sharing lookups: SharedLookups) {
-        request = { id, environment, paidAt, requester in
+        request = { question, requester in
+            let (id, environment) = (question.id, question.environment)
             let caller = RequestCaller(
                 "receipts \(requester.name)", source: requester.network.map { "network \($0)" }, timeout: Self.timeout)
             let subject = SharedLookups.Subject(environment: environment, id: id)
-            return await lookups.answer(about: subject, paidAt: paidAt) {
+            return await lookups.answer(about: subject, paidAt: question.purchase?.transaction.purchaseDate) {
                 do throws(ServerAPIError) {
                     let api = try await api.calling(as: caller).reserving(for: .transactionInfo, in: environment)
                     return .mine { await Self.answer(about: id, in: environment, by: api, verifier) }

@@ -11,6 +11,8 @@ package struct VerifiedPurchase: Sendable {
         self.proof = proof
     }
 
+    /// What Apple stated about the receipt; nil if Apple was not asked.
+    package var statement: ReceiptStatement?
     /// Renewal information that may come beside it.
     package var renewal: SignedRenewal?
 }
@@ -69,24 +71,38 @@ extension VerifiedTransaction {
 }
 
 extension PaidTransaction {
+    /// A receipt with Apple's statement about it is a copy from the time of the statement.
+    init(_ purchase: VerifiedPurchase) {
+        let statement = purchase.statement.flatMap { purchase.proof.kind == .receipt ? $0 : nil }
+        self.init(purchase.transaction, statement)
+    }
+
     /// The part of the signed data that processing needs.
-    init(_ verified: VerifiedTransaction) {
-        let token: AppAccountToken? =
-            if let order = verified.appAccountToken {
-                order.isNilOrMaximum ? nil : .order(order)
-            } else if verified.appAccountTokenText?.isEmpty == false {
-                .unreadable
-            } else {
-                nil
-            }
+    init(_ verified: VerifiedTransaction, _ statement: ReceiptStatement? = nil) {
+        let token = statement?.token ?? AppAccountToken(text: verified.appAccountTokenText)
+        let signedAt = statement.map { max($0.statedAt, verified.signedDate) } ?? verified.signedDate
         self.init(
             id: verified.id, originalID: verified.originalID, productID: verified.productID,
             quantity: verified.seatsOfOwner, environment: verified.environment, token: token,
-            purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
+            purchasedAt: verified.purchaseDate, signedAt: signedAt,
+            revokedAt: statement?.revokedAt ?? verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.signedPrice,
             terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate,
             statesReason: verified.transactionReason != nil || !verified.isRenewal)
         appTransactionID = verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+extension AppAccountToken {
+    /// Nil without a token, and for the UUIDs that stand for none.
+    init?(text: String?) {
+        guard let text, !text.isEmpty else { return nil }
+        guard let id = UniqueID(text) else {
+            self = .unreadable
+            return
+        }
+        if id.isNilOrMaximum { return nil }
+        self = .order(id)
     }
 }
 

@@ -54,6 +54,8 @@ public struct WaitingReceipts: Sendable {
     /// Apple's answer about a purchase.
     private enum Answer: Sendable {
         case signed(VerifiedPurchase)
+        /// Apple confirms the receipts of this purchase.
+        case stated(ReceiptStatement)
         /// Apple does not know it: the receipt alone counts. With the time to ask again, because Apple may know it
         /// later; nil: never.
         case none(askedAgain: Instant?)
@@ -81,8 +83,10 @@ public struct WaitingReceipts: Sendable {
         case .signed(let signed): answer = .signed(signed)
         case .unknown:
             let requester = PurchaseOrigin(waiting.submitter)?.requester ?? .init(name: waiting.submitter.name)
-            switch await lookup.ask(verified.id, verified.environment, paidAt: verified.purchaseDate, for: requester) {
+            switch await lookup.ask(about: receipt, for: requester) {
             case .found(let signed): answer = .signed(signed)
+            case .stated(let statement): answer = .stated(statement)
+            case .refused(let why): return try await refuse(waiting, receipt, why)
             case .none: answer = .none(askedAgain: nextQuestion(about: verified))
             case .later(let why, let instant):
                 try await postponeAll(waiting, why, not: instant)
@@ -152,6 +156,9 @@ public struct WaitingReceipts: Sendable {
         do {
             switch answer {
             case .signed(let signed): outcome = try await processor.process(signed, from: origin)
+            case .stated(let statement):
+                guard let receipt = try await receipt(of: row) else { return nil }
+                outcome = try await processor.process(receipt.stating(statement), from: origin)
             case .none:
                 guard let receipt = try await receipt(of: row) else { return nil }
                 outcome = try await processor.process(receipt, from: origin)
@@ -162,6 +169,19 @@ public struct WaitingReceipts: Sendable {
         }
         if case .quarantined = outcome { return false }
         return true
+    }
+
+    /// Apple does not confirm this receipt. Other rows of the purchase may have another receipt, so they stay.
+    private func refuse(
+        _ row: WaitingProofTable.Stored, _ receipt: VerifiedPurchase, _ why: String
+    ) async throws -> Int {
+        if let origin = PurchaseOrigin(row.submitter) {
+            _ = try await ledger.intake.refuse(receipt, why, from: origin)
+        }
+        try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) {
+            try WaitingProofTable($0).remove(row.rowID)
+        }
+        return 1
     }
 
     /// Nil if it no longer exists, or cannot be verified now.

@@ -132,6 +132,16 @@ public struct ClaimTable {
             """, [.text(user.text), .integer(transaction)], Self.read)
     }
 
+    /// Whether an operator gave this transaction to this user.
+    public func isDecided(_ transaction: Int64, for user: UserID) throws -> Bool {
+        try connection.first(
+            """
+            SELECT 1 FROM claims WHERE customer_id = \(customer: 1) AND transaction_row_id = ?2 AND is_acceptance = 0 \
+            LIMIT 1
+            """, [.text(user.text), .integer(transaction)]
+        ) { _ in true } ?? false
+    }
+
     public func find(_ id: UniqueID) throws -> Stored? {
         try connection.first(
             """

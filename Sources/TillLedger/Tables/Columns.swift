@@ -3,13 +3,20 @@ import TillSQL
 
 /// How the ledger's values are stored in columns.
 extension StoreEnvironment {
-    /// 1 production, 2 sandbox.
-    var column: SQLValue { .integer(self == .production ? 1 : 2) }
+    /// 1 production, 2 sandbox, 3 Xcode.
+    var column: SQLValue {
+        switch self {
+        case .production: .integer(1)
+        case .sandbox: .integer(2)
+        case .xcode: .integer(3)
+        }
+    }
 
     init?(column: Int64) {
         switch column {
         case 1: self = .production
         case 2: self = .sandbox
+        case 3: self = .xcode
         default: return nil
         }
     }

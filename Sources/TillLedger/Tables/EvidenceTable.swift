@@ -12,7 +12,7 @@ public struct EvidenceTable {
     public struct Entry: Sendable, Hashable {
         public let at: Instant
         /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `confirmed`, `contested`, `moved`, `kept`,
-        /// `finished`, `token_set`, `token_left`.
+        /// `finished`, `token_set`, `token_left`, `late`.
         public let decision: String
         /// The ground of the owner match, the reason of a quarantine, or why another customer is the owner.
         public let ground: String

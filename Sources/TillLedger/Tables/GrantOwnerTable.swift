@@ -154,16 +154,13 @@ public struct GrantOwnerTable {
             ], Self.read)
     }
 
-    /// The points that a grant put into a user's wallet, less what was revoked. Points that a transfer moved there
-    /// count only if `withMoved`.
-    public func points(
-        of grant: OwnedGrant, in user: UserID, withMoved: Bool = true
-    ) throws -> [MovedPoints] {
+    /// The points that a grant put into a user's wallet, moved ones included, less what was revoked.
+    public func points(of grant: OwnedGrant, in user: UserID) throws -> [MovedPoints] {
         try connection.query(
             """
             SELECT currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND grant_row_id \
-            = ?2 AND (kind <> 'moved' OR ?3 = 1) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
-            """, [.text(user.text), .integer(grant.rowID), .flag(withMoved)]
+            = ?2 GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            """, [.text(user.text), .integer(grant.rowID)]
         ) { row in
             MovedPoints(
                 environment: grant.environment, currency: row.text("currency"), amount: row.integer("points"),

@@ -113,6 +113,21 @@ public struct LedgerTable {
         return lots
     }
 
+    /// The points that a transfer put into a user's wallet beside those of single purchases; negative for a debt.
+    public func pointsWithoutPurchase(of transferRowID: Int64, in user: UserID) throws -> [MovedPoints] {
+        try connection.query(
+            """
+            SELECT environment, currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND \
+            transfer_row_id = ?2 AND grant_row_id IS NULL GROUP BY environment, currency HAVING sum(amount) <> 0 \
+            ORDER BY environment, currency
+            """, [.text(user.text), .integer(transferRowID)]
+        ) { row in
+            MovedPoints(
+                environment: try row.environment("environment"), currency: row.text("currency"),
+                amount: row.integer("points"))
+        }
+    }
+
     /// A user's postings, newest first, from before a row id.
     public func postings(
         of user: UserID, in environment: StoreEnvironment, before: Int64, limit: Int

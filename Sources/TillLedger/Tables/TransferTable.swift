@@ -73,6 +73,8 @@ public struct TransferTable {
 
     /// One grant that a transfer moved.
     public struct Item: Sendable, Hashable {
+        /// The row id of the transaction.
+        public let rowID: Int64
         public let grantID: UniqueID
         public let environment: StoreEnvironment
         public let transactionID: TransactionID
@@ -104,18 +106,19 @@ public struct TransferTable {
             })
     }
 
-    /// Adds to the transfer's sums by currency.
+    /// Adds to the transfer's sums by currency. Points and a debt of the same size are no sum.
     public func add(_ points: [MovedPoints], to rowID: Int64) throws {
-        for points in points {
-            try connection.execute(
-                """
-                INSERT INTO transfer_points (transfer_row_id, environment, currency, amount) VALUES (?1, ?2, ?3, ?4) \
-                ON CONFLICT (transfer_row_id, environment, currency) DO UPDATE \
-                SET amount = transfer_points.amount + excluded.amount
-                """,
-                [
-                    .integer(rowID), points.environment.column, .text(points.currency), .integer(points.amount),
-                ])
+        for environment in StoreEnvironment.allCases {
+            let sums = Dictionary(
+                points.filter { $0.environment == environment }.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
+            for (currency, amount) in sums.sorted(by: { $0.key < $1.key }) where amount != 0 {
+                try connection.execute(
+                    """
+                    INSERT INTO transfer_points (transfer_row_id, environment, currency, amount) \
+                    VALUES (?1, ?2, ?3, ?4) ON CONFLICT (transfer_row_id, environment, currency) DO UPDATE \
+                    SET amount = transfer_points.amount + excluded.amount
+                    """, [.integer(rowID), environment.column, .text(currency), .integer(amount)])
+            }
         }
     }
 
@@ -148,6 +151,15 @@ public struct TransferTable {
             """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
     }
 
+    /// All transfers, newest first, from before a row id.
+    public func list(before: Int64, limit: Int) throws -> [Stored] {
+        try connection.query(
+            """
+            SELECT f.row_id, \(transfer: Self.columns) FROM transfers f WHERE f.row_id < ?1 \
+            ORDER BY f.row_id DESC LIMIT ?2
+            """, [.integer(before), .integer(Int64(limit))], Self.read)
+    }
+
     /// The transfers of one grant, oldest first.
     public func list(grant rowID: Int64) throws -> [Stored] {
         try connection.query(
@@ -161,13 +173,14 @@ public struct TransferTable {
     public func items(of rowID: Int64, limit: Int) throws -> [Item] {
         try connection.query(
             """
-            SELECT g.id AS grant_id, t.environment, t.id, t.original_id, t.product FROM transfer_items i JOIN grants g \
-            ON g.transaction_row_id = i.grant_row_id JOIN transactions t ON t.row_id = i.grant_row_id \
+            SELECT t.row_id, g.id AS grant_id, t.environment, t.id, t.original_id, t.product FROM transfer_items i \
+            JOIN grants g ON g.transaction_row_id = i.grant_row_id JOIN transactions t ON t.row_id = i.grant_row_id \
             WHERE i.transfer_row_id = ?1 ORDER BY i.grant_row_id DESC LIMIT ?2
             """, [.integer(rowID), .integer(Int64(limit))]
         ) { row in
             Item(
-                grantID: try row.uniqueID("grant_id"), environment: try row.environment("environment"),
+                rowID: row.integer("row_id"), grantID: try row.uniqueID("grant_id"),
+                environment: try row.environment("environment"),
                 transactionID: TransactionID(row.text("id")), originalID: TransactionID(row.text("original_id")),
                 productID: ProductID(row.text("product")))
         }

@@ -210,6 +210,16 @@ public struct WaitingProofTable {
         try connection.first("SELECT count(*) AS count FROM waiting_proofs", []) { $0.integer("count") } ?? 0
     }
 
+    /// How many wait for this reason, of the first thousand.
+    package func count(waitingBecause detail: String) throws -> Int64 {
+        try connection.first(
+            """
+            SELECT count(*) AS count FROM (SELECT detail FROM waiting_proofs ORDER BY row_id LIMIT 1000) AS waiting \
+            WHERE detail = ?1
+            """, [.text(detail)]
+        ) { $0.integer("count") } ?? 0
+    }
+
     /// When the oldest of them arrived.
     public func oldest() throws -> Instant? {
         try connection.first("SELECT received_at FROM waiting_proofs ORDER BY row_id LIMIT 1", []) {

@@ -105,7 +105,7 @@ package struct TransferRecorder {
         if kind == .support { try customers.recordNamed(to, under: terms, at: now) }
         return try record(
             transfer(kind, from: from, to: to, reason: reason, by: operatorName), moved,
-            try left(of: try moved.flatMap { try grantOwners.points(of: $0, in: from) }, in: from))
+            try RemainingPoints(connection).of(moved, in: from))
     }
 
     /// Moves grants by receipts to the customer whom Apple's signature names, in full: points already spent become the
@@ -142,21 +142,12 @@ package struct TransferRecorder {
         if let known = try transfers.reversal(of: original.rowID) {
             return RecordedTransfer(stored: known, isNew: false)
         }
-        guard original.transfer.kind != .reversal else { throw RefusalError(.notReversible) }
-        let isMerge = original.transfer.kind == .guestMerge
-        guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw RefusalError(.undoExpired) }
-        if isMerge { try customers.separate(original.transfer.from) }
-        // The customer at that time may have been merged into another account since.
-        let giver = original.transfer.to
-        let taker = try customers.account(of: original.transfer.from) ?? original.transfer.from
-        guard giver != taker else { throw RefusalError(.notReversible) }
-        let back = try grantOwners.stillMoved(by: original)
-        var points = try back.flatMap { try grantOwners.points(of: $0, in: giver, withMoved: !isMerge) }
-        // The points of a merge are recorded, both those of purchases and the rest.
-        if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.rowID))) }
+        connection.lock([.customer(original.transfer.from), .customer(original.transfer.to)])
+        let reversal = try TransferReversal(of: original, under: terms, at: now, connection)
+        if original.transfer.kind == .guestMerge { try customers.separate(original.transfer.from) }
         let stored = try record(
-            transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
-            try left(of: points, in: giver), reverses: original)
+            transfer(.reversal, from: reversal.giver, to: reversal.taker, reason: reason, by: operatorName),
+            reversal.grants, reversal.points, reverses: original)
         return RecordedTransfer(stored: stored, isNew: true)
     }
 
@@ -207,23 +198,6 @@ package struct TransferRecorder {
             }
         }
         return stored
-    }
-
-    /// The part of the points that a customer's wallets still hold.
-    private func left(of points: [MovedPoints], in user: UserID) throws -> [MovedPoints] {
-        try StoreEnvironment.allCases.flatMap { environment in
-            MovedPoints.left(
-                of: points.filter { $0.environment == environment }, in: try ledger.wallet(of: user, in: environment))
-        }
-    }
-
-    private static func sums(of points: [MovedPoints]) -> [MovedPoints] {
-        StoreEnvironment.allCases.flatMap { environment in
-            let amounts = Dictionary(
-                points.filter { $0.environment == environment }.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
-            return amounts.sorted { $0.key < $1.key }.filter { $0.value != 0 }
-                .map { MovedPoints(environment: environment, currency: $0.key, amount: $0.value) }
-        }
     }
 }
 

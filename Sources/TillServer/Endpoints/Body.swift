@@ -61,8 +61,8 @@ struct BodyTable: Sendable, ExpressibleByDictionaryLiteral {
 
 extension Body {
     static let all: [Body] = [
-        OpenAPI.orderBodies, OpenAPI.transactionBodies, OpenAPI.ownershipBodies, OpenAPI.walletBodies,
-        OpenAPI.planBodies, OpenAPI.shopBodies, OpenAPI.financeBodies, OpenAPI.operationBodies,
+        OpenAPI.orderBodies, OpenAPI.transactionBodies, OpenAPI.appleReceiptBodies, OpenAPI.ownershipBodies,
+        OpenAPI.walletBodies, OpenAPI.planBodies, OpenAPI.shopBodies, OpenAPI.financeBodies, OpenAPI.operationBodies,
         OpenAPI.webhookBodies, OpenAPI.dashboardBodies,
     ].flatMap(\.bodies)
 

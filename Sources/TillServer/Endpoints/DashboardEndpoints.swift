@@ -18,15 +18,44 @@ extension OpenAPI {
         Endpoint(
             method: .post, path: Paths.dashboardClaims, id: "claimForm", tag: .dashboard,
             summary: "Grant a quarantined purchase to a user",
-            description:
-                "Sent by the forms on the quarantine page. Scripts post to `/v1/quarantine/{transactionId}/claims`.",
+            description: """
+                Sent by the forms on the quarantine page. With `user` and `reason`, the answer is a page that shows \
+                what the claim would do; the form of that page sends both as `decision`, which grants the purchase. \
+                The same decision again changes nothing. Scripts post to `/v1/quarantine/{transactionId}/claims`.
+                """,
             caller: .operators, parameters: [place], body: .form("ClaimForm"), bodyLimit: Dashboard.formLimit,
             answers: common + [
+                .page(200, "What the claim would do, with the form that confirms it."),
                 .answer(303, "Granted, or not logged in.").with(headers: [
                     "Location": "The transaction's page, or the login page."
                 ]),
                 .page(400, "The body is not a form, or a field is invalid."), foreign, missing,
                 .page(409, "The purchase is no longer in quarantine, or cannot be granted."), unwritable,
+            ]),
+        page(
+            Paths.dashboardTransfers, id: "showTransfers", "Merges, moves of purchases and reversals, newest first",
+            [
+                .query("user", schema: ["type": "string", "maxLength": 128], "Only transfers from or to this user."),
+                cursor,
+            ]),
+        page(
+            Paths.dashboardTransfer, id: "showTransfer", "One transfer, and what its reversal would move back",
+            [.transferID], mayBeMissing: true),
+        Endpoint(
+            method: .post, path: Paths.dashboardReversal, id: "reverseForm", tag: .dashboard,
+            summary: "Reverse a transfer",
+            description: """
+                Sent by the form on the transfer's page. The same form again leads to the same reversal. Scripts post \
+                to `/v1/transfers/{id}/reversal`.
+                """,
+            caller: .operators, parameters: [.transferID], body: .form("ReversalForm"),
+            bodyLimit: Dashboard.formLimit,
+            answers: common + [
+                .answer(303, "Reversed, now or before, or not logged in.").with(headers: [
+                    "Location": "The reversal's page, or the login page."
+                ]),
+                .page(400, "The body is not a form, or the reason is missing or too long."), foreign, missing,
+                .page(409, "The transfer cannot be reversed, or the time for it is over."), unwritable,
             ]),
         page(Paths.dashboardRefusals, id: "showRefusals", "Refused proofs with the reason for each refusal", [cursor]),
         page(
@@ -38,7 +67,7 @@ extension OpenAPI {
                 choice(
                     "currency", "^([A-Z]{3})?$", "The currency of the figures; the one with the most sales if absent."),
                 .query(
-                    "environment", schema: ["type": "string", "enum": ["", "production", "sandbox"]],
+                    "environment", schema: ["type": "string", "enum": ["", "production", "sandbox", "xcode"]],
                     "The environment of the purchases."),
             ]),
         Endpoint(
@@ -139,8 +168,14 @@ extension OpenAPI {
             "form": "The page's own token, unchanged.", "report": "The report file, tab-separated text.",
         ],
         Body("ClaimForm", "The form on the quarantine page."): [
-            "form": "The page's own token, unchanged.", "user": .name("The user who is granted the purchase.", 128),
-            "reason": .prose("The reason for the decision, kept in the evidence.", 500),
+            "form": "The page's own token, unchanged.",
+            "user": .optional(.name("The user who is granted the purchase.", 128)),
+            "reason": .optional(.prose("The reason for the decision, kept in the evidence.", 500)),
+            "decision": .optional("User and reason, as the page that confirms the claim sends them."),
+        ],
+        Body("ReversalForm", "The form on a transfer's page."): [
+            "form": "The page's own token, unchanged.",
+            "reason": .prose("The reason for the reversal, kept in the transfer with the operator's name.", 500),
         ],
     ]
 }

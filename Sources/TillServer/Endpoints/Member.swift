@@ -70,7 +70,7 @@ extension Member {
     }
 
     /// The names of environments in requests and reports.
-    static func environment(_ sentence: String) -> Member { oneOf(sentence, ["production", "sandbox"]) }
+    static func environment(_ sentence: String) -> Member { oneOf(sentence, ["production", "sandbox", "xcode"]) }
 
     static func pattern(_ sentence: String, _ pattern: String) -> Member {
         Member(sentence, ["type": "string", "pattern": .string(pattern)])
@@ -128,7 +128,8 @@ extension Member {
     /// Accompanies a status.
     static let sandbox: Member = .optional(
         .boolean(
-            "True for a purchase made in the sandbox, where no money is paid: deliver no real goods. Absent otherwise.")
+            "True for a purchase made in the sandbox or in Xcode, where no money is paid: deliver no real goods. "
+                + "Absent otherwise.")
     )
 
     static let orderStatus = oneOf("The order's status.", OrderStatus.allCases.map(\.name))

@@ -99,8 +99,9 @@ extension Endpoint.Parameter {
         "userId", .userID,
         "The user's id, percent-encoded. With a user token, the token's own user; a backend may name any user.")
     static let environment = query(
-        "environment", schema: ["type": "string", "enum": ["production", "sandbox"]],
-        "The environment. Production by default if the server accepts it; sandbox for App Review's users.")
+        "environment", schema: ["type": "string", "enum": ["production", "sandbox", "xcode"]],
+        "The environment. Production by default if the server accepts it; sandbox for App Review's users. A server for "
+            + "Xcode's local tests has xcode only.")
     static let limit = query(
         "limit", schema: ["type": "integer", "minimum": 1, "maximum": 100, "default": 20],
         "The maximum number of entries.")

@@ -30,6 +30,7 @@ extension OpenAPI {
             ],
             refusals: proofRefusals + [
                 .revocationUnknown, .transactionNotInReceipt, .transactionMismatch, .productMismatch,
+                .receiptRefused,
             ]),
         Endpoint(
             method: .post, path: Paths.appleNotifications, id: "receiveNotification", tag: .transactions,
@@ -83,7 +84,36 @@ extension OpenAPI {
                 .answer(410, "Apple refunded the purchase.", "PostPayReply"),
             ],
             refusals: proofRefusals + [
-                .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unauthorized,
+                .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused, .unauthorized,
+                .tooManyOrders,
+            ]),
+        Endpoint(
+            method: .post, path: Paths.appleReceipt, id: "postAppleReceipt", tag: .transactions,
+            action: Server.postAppleReceipt, summary: "Send a shipped client's receipt",
+            description: """
+                For shipped clients that send `apple_receipt` alone and read `flag`: JSON or a form, with a user token \
+                in `Authorization` or in `token`. The server processes the newest purchase of the receipt and its \
+                unfinished consumables, at most 20. Apple's data decides who owns them, not the sender. `flag` is 1 if \
+                the newest purchase belongs to this user and no other one waits. Anything else is 0: the purchases are \
+                kept, and the client may send the receipt again.
+                """,
+            body: .json("PostAppleReceipt"), bodyLimit: Server.receiptBodyLimit,
+            answers: [
+                .ok("Processed.", "AppleReceiptReply"),
+                .accepted(
+                    "Stored: a purchase waits for Apple or for its owner.", "AppleReceiptReply",
+                    [
+                        "flag": 0,
+                        "transactions": [
+                            [
+                                "transaction_id": "2000000356937285", "outcome": "quarantined",
+                                "reason": "receipt_needs_order",
+                            ]
+                        ],
+                    ]),
+            ],
+            refusals: proofRefusals + [
+                .revocationUnknown, .transactionNotInReceipt, .receiptRefused, .unauthorized,
             ]),
     ]
 
@@ -158,7 +188,10 @@ extension OpenAPI {
             "transaction_id": .name("The transaction in the receipt.", 128),
             "quantity": .optional("The quantity, 1 to 10; must equal the signed quantity."),
             "order_id": .optional(
-                "The order that it pays for: its UUID or the app's own order number. Required to find the owner."),
+                """
+                The order that it pays for: its UUID, or the app's own order number in any other form. An order of a \
+                number that the server does not know yet is opened for this user. Required to find the owner.
+                """),
             "bundle_id": .optional("The app's bundle id."), "password": .optional("Ignored."),
             "is_sandbox": .optional("Ignored."),
         ],
@@ -166,9 +199,24 @@ extension OpenAPI {
             "status": .integer("The HTTP status.", 200...410), "outcome": "The outcome.",
             "transaction_id": "Apple's transaction id.",
             "expires_at": "The end of the paid period; absent without one.",
-            "reason": .oneOf(
-                "The reason for the quarantine.",
-                QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason]),
+            "reason": .oneOf("The reason for the quarantine.", shippedReasons),
+        ],
+    ]
+
+    private static let shippedReasons = QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason]
+
+    static let appleReceiptBodies: BodyTable = [
+        Body("PostAppleReceipt", "A receipt in the format of shipped clients."): [
+            "apple_receipt": "An app receipt in base64; line feeds inside are ignored.",
+            "token": .optional("A user token. Required without `Authorization`."),
+        ],
+        Body("AppleReceiptReply", AppleReceiptReply.self, "What a shipped client's receipt led to."): [
+            "flag": .integer("1 if the newest purchase belongs to this user and none waits, otherwise 0.", 0...1),
+            "transactions": "The processed purchases, newest first.",
+        ],
+        Body("AppleReceiptPurchase", AppleReceiptReply.Purchase.self, "One purchase of the receipt."): [
+            "transaction_id": "Apple's transaction id.", "outcome": "The outcome.",
+            "reason": .oneOf("The reason why it waits.", shippedReasons),
         ],
     ]
 
@@ -200,6 +248,10 @@ extension OpenAPI {
         "Empty": [:],
         "VerifyReceipt": ["receipt-data": "MIIT…", "exclude-old-transactions": true],
         "VerifyReceiptReply": ["status": 21007],
+        "PostAppleReceipt": ["apple_receipt": "MIIT…", "token": "eyJhbGciOiJIUzI1NiJ9…"],
+        "AppleReceiptReply": [
+            "flag": 1, "transactions": [["transaction_id": "2000000356937285", "outcome": "granted"]],
+        ],
         "PostPay": [
             "token": "eyJhbGciOiJIUzI1NiJ9…", "receipt-data": "MIIT…", "product_id": "points60",
             "transaction_id": "2000000356937285", "quantity": "1", "order_id": "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64",

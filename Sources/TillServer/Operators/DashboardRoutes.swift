@@ -41,8 +41,8 @@ extension Server {
             }
             return try await action(
                 DashboardVisit(
-                    request: request, parameters: parameters, session: visitor.session, localize: localize, now: clock()
-                ))
+                    request: request, parameters: parameters, session: visitor.session, localize: localize,
+                    now: clock(), isTestServer: configuration.apple.acceptsXcode))
         }
     }
 

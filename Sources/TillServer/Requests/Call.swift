@@ -40,9 +40,10 @@ struct Call: Sendable {
     /// `?environment=`, or the user's usual environment.
     func environment(for user: UserID, _ configuration: ServerConfiguration) throws -> StoreEnvironment {
         guard let asked = request.queryValue("environment") else {
-            return configuration.reviewUsers.contains(user) ? .sandbox : configuration.usualEnvironment
+            let seesSandbox = configuration.reviewUsers.contains(user) && !configuration.apple.acceptsXcode
+            return seesSandbox ? .sandbox : configuration.usualEnvironment
         }
-        return try InputLimits.environment(asked)
+        return try InputLimits.environment(asked, on: configuration.ledger)
     }
 
     /// `?limit=`, from 1 to 100; 20 by default.

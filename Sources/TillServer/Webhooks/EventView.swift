@@ -34,7 +34,8 @@ struct EventView {
             "sequence": .int(event.position), "data": .object(data),
         ]
         if let environment { members["environment"] = environment }
-        if environment?.string == StoreEnvironment.sandbox.rawValue { members["sandbox"] = true }
+        let named = environment?.string.flatMap(StoreEnvironment.init(rawValue:))
+        if named?.sandboxMark == true { members["sandbox"] = true }
         if let user = event.user { members["userId"] = .string(user.text) }
         if let number = event.userSequence { members["userSequence"] = .int(number) }
         return .object(members)

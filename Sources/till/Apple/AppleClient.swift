@@ -9,6 +9,8 @@ struct AppleClient: Sendable {
     let effects: AppleEffects
     /// Nil without an In-App Purchase Key.
     let api: ServerAPI?
+    /// Nil with an In-App Purchase Key, or without a shared secret.
+    let verifyReceipt: VerifyReceiptClient?
     private let fetch: Fetch
 
     /// - Throws: `CommandError` if no HTTP client can be started.
@@ -28,6 +30,12 @@ struct AppleClient: Sendable {
             exchange: appleExchange(over: fetch.send), clock: process.clock, entropy: process.entropy,
             pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
+        let isKeyless = service.key == nil
+        verifyReceipt = service.sharedSecret.flatMap { [effects] secret in
+            isKeyless
+                ? VerifyReceiptClient(
+                    exchange: effects.exchange, hosts: service.hosts, secret: AppSharedSecret(secret)) : nil
+        }
         api = service.key.map { [effects] key in
             ServerAPI(
                 key: key, bundleID: configuration.apple.bundleID, hosts: service.hosts,

@@ -69,6 +69,7 @@ extension Command {
         .apple,
         .reconcile,
         .doctor,
+        .catalog,
         .convert,
         .report,
         .compare,

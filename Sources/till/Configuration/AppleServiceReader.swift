@@ -13,6 +13,9 @@ struct AppleServiceSettings: Sendable {
     /// Whether the host is an emulator and not Apple.
     let asksEmulator: Bool
 
+    /// Whether Apple can be asked about receipts: by the App Store Server API or by verifyReceipt.
+    var canAskAboutReceipts: Bool { key != nil || sharedSecret != nil }
+
     /// No calls to Apple.
     static let none = AppleServiceSettings(
         key: nil, sharedSecret: nil, revocation: .off, hosts: .apple, asksEmulator: false)

@@ -12,8 +12,11 @@ extension ConfigurationReader {
             appAppleID = reader.positiveInteger(setting)
         }
         let roots = readRoots(acceptsProduction: acceptsProduction)
+        let certificate = readXcodeCertificate(environments)
         guard let bundleID, let environments else { return nil }
-        return AppleSettings(bundleID: bundleID, appAppleID: appAppleID, environments: environments, roots: roots)
+        return AppleSettings(
+            bundleID: bundleID, appAppleID: appAppleID, environments: environments, roots: roots,
+            xcodeCertificate: certificate)
     }
 
     private mutating func readBundleID() -> String? {
@@ -33,15 +36,14 @@ extension ConfigurationReader {
 
     private mutating func readEnvironments() -> Set<StoreEnvironment>? {
         guard let setting = requiredSetting(.environments), let list = reader.list(setting) else { return nil }
-        let names = StoreEnvironment.allCases.map(\.rawValue)
+        let names = [StoreEnvironment.production, .sandbox].map(\.rawValue)
         var environments: Set<StoreEnvironment> = []
         for entry in list {
             guard let text = reader.text(entry) else { continue }
             if let environment = StoreEnvironment(rawValue: text) {
                 environments.insert(environment)
-            } else if text == "Xcode" || text == "LocalTesting" {
-                // Xcode signs with a key on the developer's own machine (facts/jws §2), so any user could create such
-                // proofs.
+            } else if text == "LocalTesting" {
+                // StoreKit's unit tests sign with a key on the developer's own machine (facts/jws §2).
                 reader.complain(
                     entry.place,
                     LocalizedText(

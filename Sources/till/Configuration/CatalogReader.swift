@@ -27,7 +27,7 @@ extension ConfigurationReader {
             reader.complain(place, LocalizedText(en: "is not a catalogue", zh: "不是商品目录"))
             return nil
         }
-        let findings = catalog.findings
+        let findings = catalog.findings.filter { !keepsDuplicateProducts || $0.code != .duplicateID }
         for finding in findings { reader.complain(place.key("products"), finding.sentence) }
         return findings.isEmpty ? catalog : nil
     }

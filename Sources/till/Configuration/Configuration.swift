@@ -100,6 +100,8 @@ struct AppleSettings: Sendable, Hashable {
     let environments: Set<StoreEnvironment>
     /// Trusted root certificates in DER; nil means Apple's own, which are mandatory beside production.
     let roots: [[UInt8]]?
+    /// The certificate by which Xcode signs local tests, in DER; set exactly if `environments` is Xcode.
+    var xcodeCertificate: [UInt8]?
 }
 
 private func isHexDigit(_ unit: UInt8) -> Bool {
@@ -121,6 +123,7 @@ extension Configuration {
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
         server.apple.sharedSecret = appleService.sharedSecret
+        server.apple.testCertificates = apple.xcodeCertificate.map { [$0] } ?? []
         server.debt = debt
         server.forgivenPerYear = forgivenPerYear
         server.consumption = consumption
@@ -161,7 +164,7 @@ extension Configuration {
     /// Reads the configuration named by the flags of a call, or the one in its environment.
     ///
     /// - Throws: `UsageError` if there is neither a file nor a `TILL_…` variable; `CommandError` with all problems.
-    static func load(for call: Invocation) throws -> Configuration {
+    static func load(for call: Invocation, keepsDuplicateProducts: Bool = false) throws -> Configuration {
         let variables = ConfigurationKey.allCases.flatMap { [$0.variable, $0.variable + "_FILE"] }
         let file = call.text(.config)
         guard file != nil || variables.contains(where: { call.process.environment[$0] != nil }) else {
@@ -175,7 +178,9 @@ extension Configuration {
         flags[.database] = call.text(.database)
         if call.isSet(.unsafeHTTP) { flags[.unsafeHTTP] = "true" }
         do throws(ConfigurationError) {
-            return try load(file: file, environment: call.process.environment, flags: flags)
+            return try load(
+                file: file, environment: call.process.environment, flags: flags,
+                keepsDuplicateProducts: keepsDuplicateProducts)
         } catch {
             throw error.failure
         }

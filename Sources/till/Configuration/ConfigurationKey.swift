@@ -9,6 +9,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case appAppleID = "apple.appAppleId"
     case environments = "apple.environments"
     case roots = "apple.roots"
+    case xcodeCertificate = "apple.xcodeCertificate"
     case issuerID = "apple.issuerId"
     case keyID = "apple.keyId"
     case privateKey = "apple.privateKey"
@@ -40,6 +41,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case ordersPerHour = "orders.perHour"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
+    case lateAfterDays = "delivery.lateAfterDays"
     case reconciliationInterval = "reconciliation.interval"
     case reconciliationCustomers = "reconciliation.customersPerRun"
     case webhookEndpoints = "webhooks.endpoints"
@@ -58,13 +60,14 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
 
     var form: VariableForm {
         switch self {
-        case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .guestsPrefix,
-            .receiptPolicy, .smallBusiness, .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
+        case .listen, .database, .catalog, .bundleID, .xcodeCertificate, .issuerID, .keyID, .privateKey,
+            .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .walletDebt,
+            .refundPreference, .restorePolicy, .guestsPrefix, .receiptPolicy, .smallBusiness, .deliveryOrder,
+            .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
-            .finishAfterMinutes, .reconciliationCustomers, .forgivenPerYear:
+            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -78,13 +81,14 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .unsafeHTTP,
-            .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
+            .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .xcodeCertificate, .issuerID,
+            .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
             .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .receiptPolicy, .holdHours, .smallBusiness,
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
-            .finishAfterMinutes, .forgivenPerYear,
+            .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }

@@ -17,9 +17,11 @@ extension Configuration {
     ///   - environment: the process's variables; only `TILL_…` variables are read.
     ///   - flags: texts of `--listen` and `--database`; `true` for `--unsafe-http`.
     static func load(
-        file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:]
+        file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:],
+        keepsDuplicateProducts: Bool = false
     ) throws(ConfigurationError) -> Configuration {
         var reader = ConfigurationReader(ConfigurationSources(file: file, environment: environment, flags: flags))
+        reader.keepsDuplicateProducts = keepsDuplicateProducts
         let configuration = reader.read()
         guard let configuration, reader.problems.isEmpty else {
             throw ConfigurationError(problems: reader.problems)
@@ -32,6 +34,8 @@ extension Configuration {
 struct ConfigurationReader {
     private let sources: ConfigurationSources
     var reader: SettingReader
+    /// Whether a product id that the catalogue lists twice is no problem, for the command that reports it.
+    var keepsDuplicateProducts = false
 
     init(_ sources: ConfigurationSources) {
         self.sources = sources

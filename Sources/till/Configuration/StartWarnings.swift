@@ -6,7 +6,8 @@ import TillServer
 extension Configuration {
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
-        secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings + rootWarnings
+        testServerWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
+            + rootWarnings
     }
 
     /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.
@@ -19,6 +20,42 @@ extension Configuration {
                 zh: "userTokens “\(shown(key.id))”：令牌的有效期完全由 exp 决定；请设置 \"maximumLifetime\"（例如 86400 秒），"
                     + "并让令牌带上 iat")
         }
+    }
+
+    /// Whether a receipt's buyer can be asked from Apple.
+    var receiptWarnings: [LocalizedText] {
+        guard !appleService.canAskAboutReceipts else { return [] }
+        let (english, chinese) =
+            switch receipts.policy {
+            case .quarantine: ("they wait in quarantine", "收据将一直待认领")
+            case .provisional:
+                (
+                    "receipts.policy grants them by the order id beside them and holds their points for "
+                        + "\(receipts.holdHours) hours",
+                    "receipts.policy 按随附的订单号发放，积分冻结 \(receipts.holdHours) 小时"
+                )
+            }
+        return [
+            LocalizedText(
+                en: "neither an In-App Purchase Key nor apple.sharedSecret is configured, so Apple can't be asked "
+                    + "whose purchase a receipt is: \(english); configure the key, or at least the secret",
+                zh: "既没有配置 App 内购买项目密钥，也没有配置 apple.sharedSecret，无法向 Apple 查询收据属于谁："
+                    + "\(chinese)；请配置密钥，至少配置 apple.sharedSecret")
+        ]
+    }
+
+    /// The first of all: nothing that this server grants was paid.
+    private var testServerWarnings: [LocalizedText] {
+        guard let der = apple.xcodeCertificate else { return [] }
+        let fingerprint = hexadecimal(Digest.sha256.hash(der))
+        return [
+            LocalizedText(
+                en: "DEVELOPMENT SERVER: it accepts only purchases from Xcode's local StoreKit testing, signed by the "
+                    + "certificate with SHA-256 \(fingerprint); nothing that it grants was paid. Never point a "
+                    + "shipped app at it",
+                zh: "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买，由 SHA-256 为 \(fingerprint) 的证书签名；"
+                    + "它发放的一切都没有真实付款。切勿让已发布的 App 连接它")
+        ]
     }
 
     private var secretFileWarnings: [LocalizedText] {

@@ -20,7 +20,7 @@ extension ConfigurationReader {
     private static let maximumOrders: Int64 = 10_000
 }
 
-/// `delivery.order` and `delivery.finishAfterMinutes`. Missing settings keep their defaults.
+/// `delivery.order`, `delivery.finishAfterMinutes` and `delivery.lateAfterDays`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readDelivery() -> DeliveryTerms {
         var terms = DeliveryTerms()
@@ -30,11 +30,16 @@ extension ConfigurationReader {
         if let setting = setting(.finishAfterMinutes), let minutes = bounded(setting, most: Self.maximumMinutes) {
             terms.finishAfter = minutes * 60
         }
+        if let setting = setting(.lateAfterDays), let days = bounded(setting, most: Self.maximumWindow) {
+            terms.lateAfterDays = days
+        }
         return terms
     }
 
     /// Thirty days.
     private static let maximumMinutes: Int64 = 43_200
+    /// Days: ten years.
+    private static let maximumWindow: Int64 = 3_650
 }
 
 /// `guests.prefix` and `guests.undoDays`. Missing settings keep their defaults.

@@ -53,7 +53,7 @@ struct DemoShop: Sendable {
         configuration.receipts = ReceiptTerms(policy: .provisional)
         do {
             return DemoShop(
-                store: store, server: try RunningServer(configuration, process: process), catalog: catalog,
+                store: store, server: try await RunningServer(configuration, process: process), catalog: catalog,
                 secretKey: keys.secretKey, operatorToken: keys.operatorToken, userTokenSecret: keys.userTokenSecret,
                 fetch: fetch, clock: process.clock)
         } catch {

@@ -18,7 +18,7 @@ final class RunningServer: Sendable {
     var port: UInt16 { listener.port }
 
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects) throws {
+    init(_ configuration: Configuration, process: ProcessEffects) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -40,11 +40,17 @@ final class RunningServer: Sendable {
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send,
+                appleEffects: apple.effects, serverAPI: apple.api,
+                verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
+        }
+        if let refused = try await server.ledger.environmentToRefuse() {
+            for thread in workThreads { thread.stop() }
+            await ledger.close()
+            throw Self.failure(ledger: shown(path), holds: refused)
         }
         jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
@@ -61,6 +67,22 @@ final class RunningServer: Sendable {
             for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
         }
+    }
+
+    private static func failure(ledger: String, holds environment: StoreEnvironment) -> CommandError {
+        environment == .xcode
+            ? CommandError(
+                LocalizedText(
+                    en: "the ledger \(ledger) holds purchases from Xcode's local testing, which were not paid; a "
+                        + "server for the App Store never serves them. Name another database",
+                    zh: "账本 \(ledger) 含有 Xcode 本地测试中的购买，它们没有真实付款；"
+                        + "面向 App Store 的服务器绝不使用它。请换一个数据库"))
+            : CommandError(
+                LocalizedText(
+                    en: "the ledger \(ledger) holds purchases of \(environment.rawValue), and this configuration "
+                        + "accepts only Xcode's local testing; the two never share a ledger. Name another database",
+                    zh: "账本 \(ledger) 含有 \(environment.rawValue) 环境的购买，而此配置只接受 Xcode 本地测试；"
+                        + "两者绝不共用账本。请换一个数据库"))
     }
 
     /// Runs the background jobs until the task is cancelled.

@@ -20,10 +20,10 @@ extension Command {
     ) { call in
         let configuration = try Configuration.load(for: call)
         let untilStopped = call.process.waitForStop()
-        for warning in configuration.startWarnings + configuration.lifetimeWarnings {
+        for warning in configuration.startWarnings + configuration.lifetimeWarnings + configuration.receiptWarnings {
             call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
         }
-        let running = try RunningServer(configuration, process: call.process)
+        let running = try await RunningServer(configuration, process: call.process)
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         if call.wantsJSON {
             call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())

@@ -91,6 +91,7 @@ struct DoctorCheck: Sendable {
                     sharedTokens(
                         try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, connection)),
                     try quarantine(connection),
+                    try receipts(configuration, connection),
                 ]
             }
             await ledger.close()
@@ -122,6 +123,38 @@ struct DoctorCheck: Sendable {
                 en: "Look for a constant UUID in the app: each payment needs its order's id, or a UUID of the "
                     + "account.",
                 zh: "请检查 App 中是否写死了某个 UUID：每笔付款应带自己的订单号，或账户自己的 UUID。"))
+    }
+
+    /// How the server learns whose purchase a receipt is, and whether Apple refuses the shared secret.
+    private static func receipts(
+        _ configuration: Configuration, _ connection: any Connection
+    ) throws -> DoctorCheck {
+        if let warning = configuration.receiptWarnings.first {
+            return DoctorCheck(
+                name: "receipts", status: .warning, detail: warning,
+                action: LocalizedText(
+                    en: "Set apple.issuerId, apple.keyId and apple.privateKeyFile; or apple.sharedSecretFile.",
+                    zh: "请设置 apple.issuerId、apple.keyId 与 apple.privateKeyFile；或设置 apple.sharedSecretFile。"))
+        }
+        let wrongSecret = SignedTransactionLookup.Answer.wrongSecret
+        let refused = try WaitingProofTable(connection).count(waitingBecause: wrongSecret)
+        guard refused == 0 || configuration.appleService.key != nil else {
+            return DoctorCheck(
+                name: "receipts", status: .error,
+                detail: LocalizedText(
+                    en: "Apple refuses apple.sharedSecret (21004); \(refused) receipts wait.",
+                    zh: "Apple 拒绝 apple.sharedSecret（21004）；有 \(refused) 份收据等待处理。"),
+                action: LocalizedText(
+                    en: "Copy the app-specific shared secret from App Store Connect again.",
+                    zh: "请从 App Store Connect 重新复制 App 专用共享密钥。"))
+        }
+        let isByKey = configuration.appleService.key != nil
+        return DoctorCheck(
+            name: "receipts", status: .ok,
+            detail: LocalizedText(
+                en: isByKey
+                    ? "Signed copies are fetched with the In-App Purchase Key." : "Apple's verifyReceipt is asked.",
+                zh: isByKey ? "使用 App 内购买项目密钥获取签名交易。" : "向 Apple 的 verifyReceipt 查询。"))
     }
 
     private static func quarantine(_ connection: any Connection) throws -> DoctorCheck {

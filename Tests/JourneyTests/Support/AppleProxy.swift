@@ -18,9 +18,20 @@ final class AppleProxy: Sendable {
         var isCut: (@Sendable (String) -> Bool)?
         var isHeld: (@Sendable (String) -> Bool)?
         var rewrite: (@Sendable (JSONValue) -> JSONValue)?
+        var toStore: HTTPSend?
     }
 
+    /// The app's shared secret: with it the server has no In-App Purchase key, and asks verifyReceipt.
+    let secret: String?
     private let state = Locked(State())
+
+    init(secret: String? = nil) { self.secret = secret }
+
+    /// The way to the store's socket; nil asks the store in process.
+    var toStore: HTTPSend? {
+        get { state.withLock { $0.toStore } }
+        set { state.withLock { $0.toStore = newValue } }
+    }
 
     /// While set, there is no answer.
     var outage: AppleConnectionError? {
@@ -66,6 +77,16 @@ final class AppleProxy: Sendable {
     /// Paths in the order of the requests, outages included.
     var asked: [String] { state.withLock { $0.asked } }
 
+    /// The clients of the app's server: of the API, or of verifyReceipt.
+    func clients(of emulator: Emulator, time: TestClock) async throws -> (ServerAPI?, VerifyReceiptClient?) {
+        guard let secret else { return (try await serverAPI(of: emulator, time: time), nil) }
+        state.withLock { $0.emulator = emulator }
+        let client = VerifyReceiptClient(
+            exchange: { [self] request async throws(AppleConnectionError) in try await exchange(request) },
+            hosts: .emulator(at: "http://store.test"), secret: AppSharedSecret(secret))
+        return (nil, client)
+    }
+
     /// The API of the app that the emulator sells, over this line.
     func serverAPI(of emulator: Emulator, time: TestClock) async throws -> ServerAPI {
         state.withLock { $0.emulator = emulator }
@@ -101,13 +122,29 @@ final class AppleProxy: Sendable {
         guard let query = try? PercentEncoding.items((parts.count > 1 ? parts[1] : "").utf8) else {
             throw AppleConnectionError(.unreachable)
         }
-        let response = await emulator.respond(
-            to: HTTPRequest(method: method, path: parts[0], query: query, headers: headers, body: request.body))
+        let message = HTTPRequest(method: method, path: parts[0], query: query, headers: headers, body: request.body)
+        let response: HTTPResponse
+        do throws(HTTPError) {
+            if let toStore = state.toStore {
+                response = try await toStore(path, message)
+            } else {
+                response = await emulator.respond(to: message)
+            }
+        } catch {
+            throw AppleConnectionError(.unreachable, error.detail)
+        }
         var body = response.body
         if let rewrite = state.rewrite, let answer = try? JSONValue(decoding: body) {
             body = Array(rewrite(answer).encoded().utf8)
         }
         return AppleResponse(
             status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) }, body: body)
+    }
+}
+
+extension Fetch {
+    /// Sends requests to paths of one origin.
+    func to(_ origin: String) -> HTTPSend {
+        { [self] path, request async throws(HTTPError) in try await send(origin + path, request) }
     }
 }

@@ -5,13 +5,13 @@ import TillLedger
 
 extension Shop {
     func post(
-        receiptOf payment: Payment, _ product: String = points60, order: OrderID, as user: String
+        receiptOf payment: Payment, _ product: String = points60, order: OrderID?, as user: String
     ) async throws -> Reply {
         try await send(
             .post, "/v1/transactions",
             [
                 "receipt": .string(payment.receipt), "transactionId": .string(payment.id),
-                "productId": .string(product), "orderId": .string(order.description),
+                "productId": .string(product), "orderId": order.map { .string($0.description) } ?? .null,
             ], as: .user(user))
     }
 

@@ -121,6 +121,7 @@ final class Shop: Sendable {
         store.environment = face
         store.products = sampleProducts
         store.keys = receiptKeys
+        store.sharedSecret = apple.line?.secret
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
@@ -129,11 +130,11 @@ final class Shop: Sendable {
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
-        let serverAPI = try await apple.line?.serverAPI(of: emulator, time: time)
+        let asks = try await apple.line?.clients(of: emulator, time: time)
         let start: @Sendable (ServerConfiguration) throws -> Server = { configuration in
             try Server(
                 configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-                appleEffects: apple.effects, serverAPI: serverAPI)
+                appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1)
         }
         let running = Locked(try start(configuration))
         let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
@@ -162,13 +163,12 @@ final class Shop: Sendable {
             let fetch = try Fetch(configuration: FetchConfiguration())
             let serverURL = "http://127.0.0.1:\(serverListener.port)"
             let storeURL = "http://127.0.0.1:\(storeListener.port)"
-            relay.target = { request in
-                (try? await fetch.send(serverURL + request.path, request)) ?? HTTPResponse(status: 599)
-            }
+            apple.line?.toStore = fetch.to(storeURL)
+            relay.target = { (try? await fetch.send(serverURL + $0.path, $0)) ?? HTTPResponse(status: 599) }
             return Shop(
                 running: running, start: start, emulator: emulator, ledger: ledger, time: time,
-                toServer: { url, request async throws(HTTPError) in try await fetch.send(serverURL + url, request) },
-                toEmulator: { url, request async throws(HTTPError) in try await fetch.send(storeURL + url, request) },
+                toServer: fetch.to(serverURL),
+                toEmulator: fetch.to(storeURL),
                 storeConnection: try .http(storeURL), relay: relay,
                 // The client stops first: a listener without connections stops at once.
                 stops: [

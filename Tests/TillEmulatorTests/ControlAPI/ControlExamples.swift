@@ -121,6 +121,13 @@ enum ControlExamples {
             step("submit", ["withAppVersion": false]), step("startReview"), step("requestChanges"), step("submit"),
             step("startReview"), step("reject"), step("submit"), step("startReview"), step("approve"),
             step("removeFromSale", ["by": "developer"]), step("returnToSale"),
+            ControlExample(.post, "/emulator/products", ["id": "copper", "prices": prices]),
+            ControlExample(
+                .post, "/emulator/products/{id}/metadata", path: ["id": "copper"],
+                [
+                    "name": "Copper", "tier": "2", "reviewScreenshot": true,
+                    "localization": ["locale": "en-US", "displayName": "Copper", "description": "Copper coins"],
+                ]),
             ControlExample(.post, "/emulator/products/findings", ["products": [["id": "bronze"]]]),
         ]
     }()

@@ -66,6 +66,46 @@ struct EmulatorPageBrowserTests {
         }
     }
 
+    @Test("By clicks alone a product is created, completed, submitted, approved and bought (L1)")
+    func newProduct() async throws {
+        var configuration = EmulatorConfiguration()
+        configuration.products = []
+        try await Self.visit(try await EmulatedWorld(configuration)) { page, address in
+            func stands(_ state: String) -> String { "document.getElementById('state')?.textContent === '\(state)'" }
+            try await page.open("\(address)/page/products")
+            try await page.checkLooks("new product")
+            try await page.click("#name")
+            try await page.type("100 points")
+            try await page.click("#productId")
+            try await page.type("com.example.points100")
+            try await page.click("#create-product")
+            try await page.until("document.querySelector('table.catalogue a')", "the product is listed")
+            try await page.click("table.catalogue a")
+            try await page.until(stands("Missing metadata"), "its page says what is missing")
+            try await page.checkLooks("product")
+            _ = try await page.value("document.getElementById('reviewScreenshot').value = 'true'")
+            try await page.click("#displayName")
+            try await page.type("100 学点")
+            try await page.click("#description")
+            try await page.type("学点")
+            try await page.click("#save-product")
+            try await page.until(stands("Ready to submit"), "it is complete")
+            for (action, state) in [
+                ("submitProduct", "Waiting for review"), ("startReview", "In review"),
+                ("approveProduct", "Pending binary approval"), ("approveProduct", "Approved"),
+            ] {
+                try await page.click("[data-action=\(action)]")
+                try await page.until(stands(state), state)
+            }
+            try await page.open("\(address)/page/products")
+            try await page.click("td.does a")
+            try await page.until("document.getElementById('buy')", "the payment sheet opens")
+            try await page.click("#buy")
+            try await page.until("document.querySelector('.said')", "it is bought")
+            #expect(page.takeErrors().isEmpty)
+        }
+    }
+
     @Test(
         "By clicks alone a subscription is renewed, fails, is in grace, recovers, changes plan and is cancelled",
         .slow)

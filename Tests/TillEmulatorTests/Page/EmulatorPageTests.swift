@@ -37,7 +37,7 @@ struct EmulatorPageTests {
 
     /// Words that keep the spelling of Apple, of standards or of the project.
     private static let proper: Set<String> = [
-        "Till", "App", "Store", "Apple", "UTC", "English", "appAccountToken", "group",
+        "Till", "App", "Store", "Apple", "UTC", "English", "appAccountToken", "group", "ID",
     ]
 
     @Test("The Chinese pages contain no English except proper names and text from outside")

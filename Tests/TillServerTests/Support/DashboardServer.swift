@@ -35,7 +35,8 @@ final class DashboardServer: Sendable {
     }
 
     static func open(
-        operators: [String] = [operatorToken], hosts: [String] = [], _ visit: (DashboardServer) async throws -> Void
+        operators: [String] = [operatorToken], hosts: [String] = [],
+        change: (inout ServerConfiguration) -> Void = { _ in }, _ visit: (DashboardServer) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -62,6 +63,7 @@ final class DashboardServer: Sendable {
             dashboardHosts: hosts)
         // There is no key for Apple's API, so receipts are granted by the order id beside them.
         configuration.receipts = ReceiptTerms(policy: .provisional)
+        change(&configuration)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
         let dashboardServer = DashboardServer(server: server, ledger: ledger, emulator: emulator, time: time)

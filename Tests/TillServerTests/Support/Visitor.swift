@@ -87,6 +87,12 @@ struct Answer {
         }
     }
 
+    /// The value of a hidden field, as a browser sends it.
+    func hidden(_ name: String) throws -> String {
+        let start = try #require(text.range(of: "name=\"\(name)\" value=\""))
+        return String(text[start.upperBound...].prefix { $0 != "\"" })
+    }
+
     /// The text of the page as a reader sees it, without tags.
     var read: String {
         var plain = ""

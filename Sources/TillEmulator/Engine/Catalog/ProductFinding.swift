@@ -1,11 +1,12 @@
 import TillBilling
 
 /// A fault of a catalogue that App Review or customers will meet, with its cure.
-struct ProductFinding: Sendable, Hashable {
-    enum Code: String, Sendable, CaseIterable {
+public struct ProductFinding: Sendable, Hashable {
+    public enum Code: String, Sendable, CaseIterable {
         case noAppVersion = "first_product_without_app_version"
         case notReturned = "not_returned_by_the_store"
         case unknownID = "unknown_id"
+        case missingFromCatalog = "missing_from_the_catalogue"
         case priceOffTable = "price_off_the_table"
         case foreignCurrency = "foreign_currency"
         case duplicateID = "duplicate_id"
@@ -17,18 +18,36 @@ struct ProductFinding: Sendable, Hashable {
         case oddOfferPeriod = "odd_offer_period"
     }
 
-    let code: Code
+    public let code: Code
     /// Nil for a finding about a whole group.
-    let product: String?
+    public let product: String?
     /// What is wrong.
-    let sentence: LocalizedText
+    public let sentence: LocalizedText
     /// What to do about it.
-    let cure: LocalizedText
+    public let cure: LocalizedText
 
-    /// A product as the app expects it.
-    struct Expectation: Sendable {
-        var id: String
-        var kind: ProductType?
+    /// A product as the app, or the server's catalogue, expects it.
+    public struct Expectation: Sendable {
+        public var id: String
+        public var kind: ProductType?
+
+        public init(id: String, kind: ProductType? = nil) {
+            self.id = id
+            self.kind = kind
+        }
+    }
+}
+
+extension ProductFile {
+    /// The faults of these products, and of a server's catalogue beside them: products that one side lacks, has twice,
+    /// or has with another type, and prices on no tier.
+    ///
+    /// - Parameter environment: where customers buy: in production only approved products are returned.
+    public func findings(comparing catalog: Catalog, in environment: StoreEnvironment) -> [ProductFinding] {
+        let validator = ProductValidator(products: products, environment: environment, side: .catalog)
+        let expected = catalog.products.map { ProductFinding.Expectation(id: $0.id.text, kind: $0.type) }
+        return validator.findings(comparing: expected) + validator.prices(of: catalog)
+            + validator.missing(from: catalog)
     }
 }
 
@@ -36,11 +55,31 @@ struct ProductFinding: Sendable, Hashable {
 struct ProductValidator {
     let products: [StoreProduct]
     let environment: StoreEnvironment
+    /// Whose list the products are compared with.
+    var side = Side.app
 
-    /// - Parameter expected: the app's own list; nil if the caller gave none.
+    enum Side: Sendable {
+        case app
+        /// A server's catalogue.
+        case catalog
+
+        /// With its article.
+        var name: LocalizedText {
+            switch self {
+            case .app: LocalizedText(en: "the app", zh: "App")
+            case .catalog: LocalizedText(en: "the catalogue", zh: "商品目录")
+            }
+        }
+
+        /// At the beginning of a sentence.
+        var subject: String { self == .app ? "The app" : "The catalogue" }
+    }
+
+    /// - Parameter expected: the other side's own list; nil if the caller gave none.
     func findings(comparing expected: [ProductFinding.Expectation]? = nil) -> [ProductFinding] {
         let hasApproved = products.contains { ProductReview.hasBeenApproved($0.state) }
-        var findings = products.flatMap { product in
+        // A free subscription is history: it is neither reviewed nor priced nor bought.
+        var findings = products.filter { $0.kind != .freeSubscription }.flatMap { product in
             (hasApproved ? [] : appVersion(product)) + review(product) + prices(product) + texts(product)
                 + offers(product)
         }
@@ -229,7 +268,8 @@ struct ProductValidator {
     private func duplicate(_ id: String) -> ProductFinding {
         ProductFinding(
             code: .duplicateID, product: id,
-            sentence: LocalizedText(en: "The app lists \(id) twice.", zh: "App 的列表中 \(id) 出现了两次。"),
+            sentence: LocalizedText(
+                en: "\(side.subject) lists \(id) twice.", zh: "\(side.name.zh)中 \(id) 出现了两次。"),
             cure: LocalizedText(en: "Remove one of the two.", zh: "请删去其中一个。"))
     }
 
@@ -238,8 +278,8 @@ struct ProductValidator {
             code: .unknownID, product: id,
             sentence: LocalizedText(en: "The store has no product \(id).", zh: "商店没有商品 \(id)。"),
             cure: LocalizedText(
-                en: nearest.map { "Did you mean \($0)?" } ?? "Create it, or correct the id in the app.",
-                zh: nearest.map { "是否想写 \($0)？" } ?? "请新建该商品，或更正 App 中的 id。"))
+                en: nearest.map { "Did you mean \($0)?" } ?? "Create it, or correct the id in \(side.name.en).",
+                zh: nearest.map { "是否想写 \($0)？" } ?? "请新建该商品，或更正\(side == .app ? " App " : side.name.zh)中的 id。"))
     }
 
     private func wrongType(_ product: StoreProduct, _ kind: ProductType) -> ProductFinding {
@@ -247,10 +287,48 @@ struct ProductValidator {
             code: .wrongType, product: product.id.text,
             sentence: LocalizedText(
                 en:
-                    "The app expects \(product.id) to be \(kind.rawValue), but it is \(product.kind.rawValue).",
-                zh: "App 认为 \(product.id) 的类型是 \(kind.rawValue)，但商店中的类型是 \(product.kind.rawValue)。"),
+                    "\(side.subject) expects \(product.id) to be \(kind.rawValue), but it is \(product.kind.rawValue).",
+                zh: "\(side == .app ? "App " : side.name.zh)认为 \(product.id) 的类型是 \(kind.rawValue)，"
+                    + "但商店中的类型是 \(product.kind.rawValue)。"),
             cure: LocalizedText(
-                en: "Correct the app. A product's type cannot change, so another type needs a new product id.",
-                zh: "请更正 App；商品类型不可更改，其他类型需要新的商品 ID。"))
+                en: "Correct \(side.name.en). A product's type cannot change, so another type needs a new product id.",
+                zh: "请更正\(side == .app ? " App" : side.name.zh)；商品类型不可更改，其他类型需要新的商品 ID。"))
+    }
+
+    // MARK: The server's catalogue
+
+    /// List prices of the catalogue that Apple does not offer.
+    func prices(of catalog: Catalog) -> [ProductFinding] {
+        catalog.products.flatMap { product -> [ProductFinding] in
+            let others = product.prices.sorted { $0.key < $1.key }
+                .map { Money(amount: $0.value, currency: Currency($0.key)) }
+            return ([product.price] + others).compactMap { price in
+                guard let off = offTable(price) else { return nil }
+                return ProductFinding(
+                    code: .priceOffTable, product: product.id.text,
+                    sentence: LocalizedText(
+                        en: "The catalogue lists \(product.id) at \(price): \(off.en)",
+                        zh: "商品目录中 \(product.id) 的价格为 \(price)：\(off.zh)"),
+                    cure: LocalizedText(
+                        en: "List the price that App Store Connect shows; `till tiers PRICE CURRENCY` names the "
+                            + "nearest tiers.",
+                        zh: "请填写 App Store Connect 中的价格；`till tiers PRICE CURRENCY` 会列出相邻的档位。"))
+            }
+        }
+    }
+
+    /// Products that customers can buy and that the catalogue does not know: their payments would wait in quarantine.
+    func missing(from catalog: Catalog) -> [ProductFinding] {
+        products.filter { $0.isSold(in: environment) && catalog[$0.id] == nil }.map { product in
+            ProductFinding(
+                code: .missingFromCatalog, product: product.id.text,
+                sentence: LocalizedText(
+                    en: "The store sells \(product.id), and the catalogue does not list it: a payment for it waits in "
+                        + "quarantine.",
+                    zh: "商店出售 \(product.id)，而商品目录中没有它：为它付的款会进入待认领。"),
+                cure: LocalizedText(
+                    en: "Add it to the catalogue with what it gives, or remove it from sale.",
+                    zh: "请将它加入商品目录并写明给予的内容，或将其下架。"))
+        }
     }
 }

@@ -126,6 +126,8 @@ struct OfferedProduct: Sendable {
     }
 
     var product: StoreProduct
+    /// ISO 3166-1 alpha-3.
+    var storefront: String
     var price: Money
     var text: StoreProduct.Localization
     var introductory: PricedOffer?
@@ -149,7 +151,7 @@ struct OfferedProduct: Sendable {
             }
         }
         return OfferedProduct(
-            product: product, price: price,
+            product: product, storefront: storefront, price: price,
             text: text ?? StoreProduct.Localization(locale: locale, displayName: product.name, description: ""),
             introductory: offers(.introductory).first, promotional: offers(.promotional), winBacks: offers(.winBack))
     }

@@ -88,6 +88,7 @@ extension ProductReview {
         guard var product = try ProductTable.find(ProductID(id), change.connection) else {
             return .failure(try ProductTable.unknown(id, change.connection))
         }
+        guard product.kind != .freeSubscription else { return .failure(.discontinued(id)) }
         if step == .submit {
             product.state = reviewed(product)
             let missing = missing(product)
@@ -106,12 +107,35 @@ extension ProductReview {
         return .success(product)
     }
 
+    /// The developer creates a product. Its metadata decides between Missing Metadata and Ready to Submit; its id can
+    /// neither be changed nor used again.
+    static func create(_ product: StoreProduct, _ change: StoreChange) throws -> Result<StoreProduct, StoreRefusal> {
+        guard product.kind != .freeSubscription else { return .failure(.discontinued(product.id.text)) }
+        var product = product
+        product.state = .missingMetadata
+        product.isWithAppVersion = false
+        product.appleID = 0
+        product.state = reviewed(product)
+        return try ProductTable.add(product, change.connection)
+    }
+
+    /// The developer changes a part of one product's metadata.
+    static func amend(
+        _ id: String, with metadata: ProductMetadata, _ change: StoreChange
+    ) throws -> Result<StoreProduct, StoreRefusal> {
+        guard let saved = try ProductTable.find(ProductID(id), change.connection) else {
+            return .failure(try ProductTable.unknown(id, change.connection))
+        }
+        return try edit(metadata.applied(to: saved), change)
+    }
+
     /// The developer saves one product again. Its id and kind stay, and the store determines its state.
     static func edit(_ product: StoreProduct, _ change: StoreChange) throws -> Result<StoreProduct, StoreRefusal> {
         guard let saved = try ProductTable.find(product.id, change.connection) else {
             return .failure(try ProductTable.unknown(product.id.text, change.connection))
         }
         guard saved.kind == product.kind else { return .failure(.kindIsFixed(product.id.text, saved.kind)) }
+        guard saved.kind != .freeSubscription else { return .failure(.discontinued(product.id.text)) }
         if editable(in: saved.state) == .nameAndPrices, differInMore(saved, product) {
             return .failure(.notEditable(product.id.text, saved.state))
         }
@@ -122,6 +146,27 @@ extension ProductReview {
         product.state = reviewed(product)
         try ProductTable.update(product, change.connection)
         return .success(product)
+    }
+}
+
+/// A part of a product's metadata, as the developer's form sends it. What is nil stays.
+struct ProductMetadata: Sendable, Hashable {
+    var name: String?
+    var prices: [String: Money]?
+    var hasReviewScreenshot: Bool?
+    /// Replaces the text in the same locale.
+    var localization: StoreProduct.Localization?
+
+    func applied(to product: StoreProduct) -> StoreProduct {
+        var product = product
+        if let name { product.name = name }
+        if let prices { product.prices = prices }
+        if let hasReviewScreenshot { product.hasReviewScreenshot = hasReviewScreenshot }
+        if let localization {
+            product.localizations.removeAll { $0.locale == localization.locale }
+            product.localizations.append(localization)
+        }
+        return product
     }
 }
 
@@ -142,6 +187,11 @@ enum ProductRules {
             throw place.wrong(
                 "without familyShareable: only non-consumables and auto-renewable subscriptions can be shared",
                 "不可家人共享的商品：只有非消耗型商品与自动续期订阅可以共享")
+        }
+        guard product.kind != .freeSubscription || product.prices.values.allSatisfy({ $0.amount == 0 }) else {
+            throw place.wrong(
+                "free in every storefront: it is a free subscription (\"tier\": 0)",
+                "在各地区均免费的免费订阅（\"tier\": 0）")
         }
         if let terms = product.subscription, terms.allowsMonthlyBilling, terms.period != .year {
             throw place.wrong(
@@ -178,6 +228,9 @@ enum ProductRules {
     private static func check(
         _ offer: ProductOffer, of product: StoreProduct, at place: FileMember
     ) throws(ControlError) {
+        guard product.kind != .freeSubscription else {
+            throw place.wrong("absent: a free subscription has no offers", "省略：免费订阅没有优惠")
+        }
         let isForSubscription = product.kind == .autoRenewable
         guard isForSubscription || offer.kind == .code else {
             throw place.wrong("an offer code: other offers are for auto-renewable subscriptions", "优惠代码：其他优惠只属于自动续期订阅")

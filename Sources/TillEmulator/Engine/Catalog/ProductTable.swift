@@ -11,7 +11,8 @@ enum ProductTable {
     /// Replaces all products with these. A product that keeps its id keeps its number, and so does a removed product
     /// that returns. If it refuses, nothing is written.
     ///
-    /// - Parameter force: whether removed ids may return. App Store Connect never allows it.
+    /// - Parameter force: whether removed ids and discontinued types may come in. App Store Connect never allows it; a
+    ///   new store begins with whatever its developer already had.
     static func replace(
         _ products: [StoreProduct], force: Bool = true, _ connection: any Connection
     ) throws -> Result<Void, StoreRefusal> {
@@ -23,6 +24,9 @@ enum ProductTable {
                     .kindIsFixed(product.id.text, ProductType(rawValue: known.kind) ?? product.kind))
             }
             if !force, removed[product.id.text] != nil { return .failure(.idWasUsed(product.id.text)) }
+            if !force, product.kind == .freeSubscription, try !isUnchanged(product, connection) {
+                return .failure(.discontinued(product.id.text))
+            }
         }
         try connection.execute(
             """
@@ -39,6 +43,31 @@ enum ProductTable {
             try connection.execute("DELETE FROM removed_products WHERE product_id = ?", [.text(product.id.text)])
         }
         return .success(())
+    }
+
+    /// Whether the store has this product, with the same metadata.
+    private static func isUnchanged(_ product: StoreProduct, _ connection: any Connection) throws -> Bool {
+        guard let saved = try find(product.id, connection) else { return false }
+        return saved.name == product.name && !ProductReview.differInMore(saved, product)
+            && saved.prices == product.prices
+    }
+
+    /// Adds a new product after the others.
+    static func add(
+        _ product: StoreProduct, _ connection: any Connection
+    ) throws -> Result<StoreProduct, StoreRefusal> {
+        let id = product.id.text
+        let (count, last) =
+            try connection.first(
+                "SELECT count(*) AS count, coalesce(max(position), -1) AS last FROM products", []
+            ) { ($0.integer("count"), $0.integer("last")) } ?? (0, -1)
+        guard try find(product.id, connection) == nil else { return .failure(.productExists(id)) }
+        guard try removedNumbers(connection)[id] == nil else { return .failure(.idWasUsed(id)) }
+        guard count < Int64(ProductText.limit) else { return .failure(.tooManyProducts(ProductText.limit)) }
+        var product = product
+        product.appleID = try Counter.product.take(connection)
+        try insert(product, position: last + 1, connection)
+        return .success(product)
     }
 
     private typealias Numbers = [String: (kind: String, number: Int64)]
@@ -284,6 +313,14 @@ extension Store {
         try await change { change in
             try ProductReview.take(step, id, withAppVersion: withAppVersion, byApple: byApple, change)
         }
+    }
+
+    func create(_ product: StoreProduct) async throws -> Result<StoreProduct, StoreRefusal> {
+        try await change { change in try ProductReview.create(product, change) }
+    }
+
+    func amend(_ id: String, with metadata: ProductMetadata) async throws -> Result<StoreProduct, StoreRefusal> {
+        try await change { change in try ProductReview.amend(id, with: metadata, change) }
     }
 
     func edit(_ product: StoreProduct) async throws -> Result<StoreProduct, StoreRefusal> {

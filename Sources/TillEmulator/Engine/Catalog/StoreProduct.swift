@@ -1,7 +1,8 @@
 import TillBilling
 
 extension ProductType {
-    /// The types that the emulated store sells: all except the one that Apple discontinued.
+    /// The types that the emulated store sells: all except the one that Apple discontinued, which may stand in an old
+    /// catalogue.
     static let sold = allCases.filter { $0 != .freeSubscription }
 }
 
@@ -53,9 +54,10 @@ public struct StoreProduct: Sendable, Hashable {
     /// Whether customers can buy it: in production once it is approved and has a price, in sandbox from Ready to Submit
     /// on (facts/business-rules §3).
     public func isSold(in environment: StoreEnvironment) -> Bool {
-        switch environment {
+        guard kind != .freeSubscription else { return false }
+        return switch environment {
         case .production: state == .approved && !prices.isEmpty
-        case .sandbox: !state.isIncomplete && !prices.isEmpty
+        case .sandbox, .xcode: !state.isIncomplete && !prices.isEmpty
         }
     }
 
@@ -218,6 +220,27 @@ extension StoreRefusal {
             "id_was_used", status: 409,
             "\(id) was removed, and App Store Connect ids cannot be reused. Choose another id, or add ?force=true.",
             "\(id) 曾使用过且已删除，App Store Connect 不允许再次使用。请换一个 ID，或加上 ?force=true。")
+    }
+
+    static func productExists(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "product_exists", status: 409, "There is a product \(id) already. Choose another id.",
+            "已有商品 \(id)，请换一个 ID。")
+    }
+
+    /// Newsstand's free subscriptions: Apple sells and creates none any more (facts/business-rules §1).
+    static func discontinued(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "discontinued_type", status: 409,
+            "\(id) is a free subscription, a type that Apple discontinued: old catalogues keep it unchanged, and it "
+                + "can be neither created nor bought. Use an auto-renewable subscription.",
+            "\(id) 是免费订阅，Apple 已停用这一类型：旧目录中的保持原样，既不能新建，也不能购买。请改用自动续期订阅。")
+    }
+
+    static func tooManyProducts(_ limit: Int) -> StoreRefusal {
+        StoreRefusal(
+            "too_many_products", status: 409, "The store has \(limit) products, the most that it takes.",
+            "商店已有 \(limit) 件商品，不能再添加。")
     }
 
     static func notEditable(_ id: String, _ state: ProductState) -> StoreRefusal {

@@ -12,6 +12,7 @@ enum PaymentSheet {
         guard let product = try ProductTable.priced(request.productID, storefront: storefront, change.connection) else {
             return .failure(try ProductTable.unknown(request.productID.text, change.connection))
         }
+        guard product.kind != .freeSubscription else { return .failure(.discontinued(product.id.text)) }
         guard let price = product.prices[storefront] else {
             return .failure(.notForSale(product: product.id.text, storefront: storefront))
         }

@@ -61,7 +61,7 @@ enum Counter: String, CaseIterable {
                 case (.modification, _): 1
                 case (.product, _): 1_000_000_000 + offset
                 case (.appTransaction, _): 704_000_000_000_000_000 + offset * 1_000_000
-                case (_, .sandbox): 2_000_000_000_000_000 + offset
+                case (_, .sandbox), (_, .xcode): 2_000_000_000_000_000 + offset
                 case (_, .production): 340_000_000_000_000 + offset
                 }
             try connection.execute(

@@ -74,7 +74,7 @@ extension Call {
 
     /// `?environment=`, or the server's usual environment.
     func environment(_ configuration: ServerConfiguration) throws -> StoreEnvironment {
-        try request.queryValue("environment").map(InputLimits.environment) ?? configuration.usualEnvironment
+        try configuration.environment(named: request.queryValue("environment"))
     }
 
     /// Whether the client accepts comma-separated text.

@@ -6,7 +6,7 @@ extension Server {
     func readMetrics(_ call: Call) async throws -> HTTPResponse {
         let accepted = configuration.apple.environments
         let scope = LedgerMetrics.Scope(
-            environments: [.production, .sandbox].filter(accepted.contains),
+            environments: StoreEnvironment.allCases.filter(accepted.contains),
             endpoints: configuration.webhooks.endpoints.map(\.id), now: clock())
         let metrics = try await database.read { try LedgerMetrics.read($0, scope) } + [jobAges(at: scope.now)]
         return HTTPResponse(

@@ -2,8 +2,9 @@ import TillAPI
 import TillBilling
 import TillLedger
 
-/// Proofs that come with the nonce of their order's id. The nonce proves that the order is the caller's, even if the
-/// request that opened it never arrived or the ledger was restored from an earlier backup.
+/// Proofs that come with the nonce of their order's id, or with the app's own number of the order. Both prove that the
+/// order is the caller's, even if the request that opened it never arrived or the ledger was restored from an earlier
+/// backup.
 extension Server {
     /// The proof that the order id commits to a user; nil without a nonce, or without a user it can apply to.
     func tokenProof(_ body: SubmitProofBody, _ caller: Caller) throws -> TokenProof? {
@@ -15,9 +16,9 @@ extension Server {
         }
     }
 
-    /// Opens the order of a proof that waits or is saved first, because the nonce is not stored with the proof. A
-    /// signed transaction that is processed at once opens its order in the same commit. A decided transaction needs no
-    /// order. The new order counts towards the caller's limits.
+    /// Opens the order of a receipt, and of a proof that is saved first, because nonce and number are not stored with
+    /// the proof. A signed transaction that is processed at once opens its order in the same commit. A decided
+    /// transaction needs no order. The new order counts towards the caller's limits.
     func openProvenOrder(of submitted: SubmittedPurchase) async throws {
         let (verified, origin) = (submitted.purchase.transaction, submitted.origin)
         guard let proof = origin.tokenProof, case .user(let caller) = origin.caller,

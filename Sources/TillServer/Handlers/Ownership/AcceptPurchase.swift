@@ -22,7 +22,9 @@ extension Server {
     /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so Apple is not asked.
     func acceptPurchase(_ text: String, in named: String?, as user: UserID, _ call: Call) async throws -> HTTPResponse {
         let id = TransactionID(text)
-        let environment = try StoreEnvironment(parameter: named) ?? call.environment(for: user, configuration)
+        let environment =
+            try named.map { try InputLimits.environment($0, on: configuration.ledger) }
+            ?? call.environment(for: user, configuration)
         let (claimID, inputs, actor) = (
             UniqueID(random: entropy(16)), ledger.intake.processor.inputs(), call.credential.name
         )

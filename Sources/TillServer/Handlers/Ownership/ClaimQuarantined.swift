@@ -20,7 +20,7 @@ extension Server {
     func claimQuarantined(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(ClaimQuarantinedBody.self)
         let id = TransactionID(try InputLimits.string(call.parameters["transactionId"], "transactionId", 128))
-        let environment = try StoreEnvironment(parameter: body.environment) ?? configuration.usualEnvironment
+        let environment = try configuration.environment(named: body.environment)
         guard let stored = try await database.read({ try TransactionTable($0).find(id, in: environment) }) else {
             throw RefusalError(.unknownTransaction)
         }
@@ -55,16 +55,9 @@ extension QuarantinedTransaction {
     }
 }
 
-extension StoreEnvironment {
-    /// The environment that a request names; nil if it names none.
-    init?(parameter: String?) throws {
-        switch parameter {
-        case nil: return nil
-        case "production": self = .production
-        case "sandbox": self = .sandbox
-        default:
-            throw RefusalError(
-                .invalidField, "environment: production or sandbox", zh: "environment：应为 production 或 sandbox")
-        }
+extension ServerConfiguration {
+    /// The environment that a body names, or the usual one.
+    func environment(named text: String?) throws -> StoreEnvironment {
+        try text.map { try InputLimits.environment($0, on: ledger) } ?? ledger.usualEnvironment
     }
 }

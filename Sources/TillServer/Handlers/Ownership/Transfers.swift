@@ -42,7 +42,7 @@ extension Server {
         let body = try call.body(MakeTransferBody.self)
         let to = UserID(body.to)
         try await ledger.requireKnownForm(of: to, "to")
-        let environment = try StoreEnvironment(parameter: body.environment) ?? configuration.usualEnvironment
+        let environment = try configuration.environment(named: body.environment)
         let terms = configuration.guests
         let keys: [LockKey] = [.customer(UserID(body.from)), .customer(to)]
         let reply = try await changing(call, keys) { recorder, view in

@@ -10,7 +10,7 @@ extension Server {
     /// `POST /postPay/ios`: submits a purchase at the address and in the format of apps already released. Verification,
     /// processing and owner matching are those of `POST /v1/transactions`.
     func postPay(_ call: Call) async throws -> HTTPResponse {
-        let user = try await postPayUser(call.request)
+        let user = try await postedUser(call.request)
         let request = call.request
         // Reading the body and verifying the receipt each take a share of the quota of their own, so that no share is
         // held while the server waits for Apple.
@@ -30,14 +30,16 @@ extension Server {
             orderId: purchase.orderID(of: user))
         // Released apps finish on 200, so the saved-first delivery is off here.
         let submitted = try await verify(
-            body, quantity: purchase.quantity, from: .user(user), at: request.clientNetwork)
+            body, quantity: purchase.quantity, proving: purchase.ownNumber(of: user), from: .user(user),
+            at: request.clientNetwork)
+        try await openProvenOrder(of: submitted)
         let outcome = try await ledger.intake.accept(submitted.purchase, from: submitted.origin)
         let reply = try await postPayReply(to: user, submitted.purchase.transaction, outcome)
         return JSONText.response(reply.status, reply)
     }
 
     /// The user whose token is in the body. Only the token is read before it is verified.
-    private func postPayUser(_ request: HTTPRequest) async throws -> UserID {
+    func postedUser(_ request: HTTPRequest) async throws -> UserID {
         let found: String?
         if request.isLong {
             found = try await heavy.run(forAnonymous: request) { PostedToken.find(in: request.body) }
@@ -132,7 +134,8 @@ struct PostedPurchase: Sendable {
 
     /// - Throws: `RefusalError` with the member that is missing or invalid.
     init(_ request: HTTPRequest) throws {
-        let fields = try Self.fields(of: request)
+        let names = ["receipt-data", "product_id", "transaction_id", "quantity", "order_id", "bundle_id"]
+        let fields = try PostedFields.read(request, names, base64: "receipt-data")
         func needed(_ name: String) throws -> String {
             guard let text = fields[name], !text.isEmpty else {
                 throw RefusalError(.invalidField, "\(name): missing", zh: "\(name)：缺失")
@@ -148,37 +151,17 @@ struct PostedPurchase: Sendable {
             }
             return quantity
         }
-        orderNumber = fields["order_id"].flatMap { $0.isEmpty || $0.utf8.count > 255 ? nil : $0 }
+        orderNumber = fields["order_id"].flatMap { $0.isEmpty ? nil : $0 }
         bundleID = fields["bundle_id"].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A UUID is the order's id. Any other number is the user's own number, from which the id is derived.
+    /// A UUID is the order's id. Any other text is the user's own number, from which the id is derived.
     func orderID(of user: UserID) -> OrderID? {
         orderNumber.map { UniqueID($0) ?? OrderIDCommitment(user: user, orderNumber: $0).id }
     }
 
-    /// The first character tells JSON from a form: released apps don't set `Content-Type` reliably.
-    private static func fields(of request: HTTPRequest) throws -> [String: String] {
-        guard let first = request.body.first(where: { $0 > 0x20 }) else { throw RefusalError(.malformedJSON) }
-        guard first == UInt8(ascii: "{") else {
-            var fields = try request.form()
-            // A form decodes `+` as a space. Base64 contains no spaces, and a line feed arrives as itself: so each
-            // space was a `+` that the client forgot to encode, the classic cause of receipts that "can't be read".
-            fields["receipt-data"] = fields["receipt-data"].map { text in
-                String(decoding: text.utf8.map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
-            }
-            return fields
-        }
-        guard let members = (try? JSONValue(decoding: request.body))?.object else { throw RefusalError(.malformedJSON) }
-        var fields: [String: String] = [:]
-        for name in ["receipt-data", "product_id", "transaction_id", "quantity", "order_id", "bundle_id"] {
-            switch members[name] {
-            case nil, .null?: break
-            case .string(let text)?: fields[name] = text
-            case .int(let number)?: fields[name] = String(number)
-            default: throw RefusalError(.invalidField, "\(name): wrong type", zh: "\(name)：类型不正确")
-            }
-        }
-        return fields
+    /// Proves the derived id, so that the server may open the order; nil for a UUID, which proves nothing.
+    func ownNumber(of user: UserID) -> TokenProof? {
+        orderNumber.flatMap { UniqueID($0) == nil ? TokenProof(orderNumber: $0, user: user) : nil }
     }
 }

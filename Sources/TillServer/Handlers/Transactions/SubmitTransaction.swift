@@ -27,18 +27,22 @@ extension Server {
     ///
     /// - Parameters:
     ///   - quantity: the quantity that the request states; nil if it states none.
+    ///   - proving: proves an order id of the sender; nil: the one of the body, if it has one.
     ///   - network: `HTTPRequest.clientNetwork`.
     /// - Throws: `RefusalError` if the proof is invalid or contradicts the rest of the request.
     func verify(
-        _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential, at network: String
+        _ body: SubmitProofBody, quantity: Int? = nil, proving: TokenProof? = nil, from credential: Credential,
+        at network: String
     ) async throws -> SubmittedPurchase {
         if let named = body.userId { try await ledger.requireKnownForm(of: UserID(named), "userId") }
-        // With a nonce, the proof may open an order for the caller.
-        if body.idNonce != nil, case .user(let user) = credential { try await ledger.requireKnownForm(of: user, "sub") }
+        // With a nonce or a number, the proof may open an order for the caller.
+        if proving != nil || body.idNonce != nil, case .user(let user) = credential {
+            try await ledger.requireKnownForm(of: user, "sub")
+        }
         var origin = PurchaseOrigin(
             source: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
             device: try body.deviceId.map(InputLimits.device))
-        origin.tokenProof = try tokenProof(body, origin.caller)
+        origin.tokenProof = try proving ?? tokenProof(body, origin.caller)
         if case .user = credential { origin.network = network }
         do {
             let purchase = try await runHeavyWork(body, credential) { try await verify(body) }

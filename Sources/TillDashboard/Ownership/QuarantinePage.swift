@@ -16,22 +16,6 @@ extension Dashboard {
             older: found.count > size ? found[size - 1].rowID : nil)
         return .page(200, page.html, in: visit.localize.language)
     }
-
-    /// `POST /dashboard/quarantine/{sequence}/claims`: an operator decides the owner of a purchase and gives a reason.
-    func claim(_ visit: DashboardVisit) async throws -> HTTPResponse {
-        let session = visit.session
-        guard session.formToken != nil else { return .redirect(to: .login) }
-        guard visit.request.isFromOwnPage else { throw RefusalError(.forbidden) }
-        let form = try visit.request.form()
-        guard session.isFormToken(form["form"]) else { throw RefusalError(.forbidden) }
-        guard let rowID = Int64(visit.parameters["sequence"]) else { throw RefusalError(.unknownTransaction) }
-        let claim = OperatorClaim(
-            user: try InputLimits.user(form["user"] ?? ""),
-            reason: try InputLimits.prose(form["reason"] ?? "", "reason", 500),
-            operatorName: session.operatorID, actor: "operator:\(session.operatorID)")
-        _ = try await ledger.decide(rowID, claim)
-        return .redirect(to: .transaction(rowID))
-    }
 }
 
 struct QuarantinePage {
@@ -90,31 +74,6 @@ struct QuarantinePage {
                         }
                     }
                 }
-            }
-        }
-    }
-}
-
-/// The form that names the owner of a purchase in quarantine. It stands folded in the purchase's row.
-struct ClaimForm {
-    let localize: Localizer
-    let rowID: Int64
-    let token: String
-
-    var html: HTML {
-        element("details") {
-            element("summary") { localize("Grant to…", "发放给…") }
-            element("form", Attribute("method", "post"), .action(.claims(rowID)), .class("claim")) {
-                element("label", .reference("for", "user", rowID)) { localize("User id", "用户 ID") }
-                emptyElement(
-                    "input", .id("user", rowID), Attribute("name", "user"), Attribute("maxlength", "128"),
-                    Attribute("autocomplete", "off"), .flag("required"))
-                element("label", .reference("for", "reason", rowID)) { localize("Reason", "理由") }
-                emptyElement(
-                    "input", .id("reason", rowID), Attribute("name", "reason"), Attribute("maxlength", "500"),
-                    Attribute("autocomplete", "off"), .flag("required"))
-                HTML.hidden("form", token)
-                element("button", Attribute("type", "submit"), .class("primary")) { localize("Grant", "发放") }
             }
         }
     }
