@@ -6,6 +6,7 @@ public enum Paths {
     public static let order = "/v1/orders/{id}"
     public static let cancelOrder = "/v1/orders/{id}/cancel"
     public static let failOrder = "/v1/orders/{id}/fail"
+    public static let deferOrder = "/v1/orders/{id}/defer"
     public static let userOrders = "/v1/users/{userId}/orders"
     public static let transactions = "/v1/transactions"
     public static let appleNotifications = "/v1/notifications/apple"
@@ -81,6 +82,7 @@ public enum Paths {
     public static func order(_ id: OrderID) -> String { "\(orders)/\(id)" }
     public static func cancel(_ id: OrderID) -> String { "\(orders)/\(id)/cancel" }
     public static func fail(_ id: OrderID) -> String { "\(orders)/\(id)/fail" }
+    public static func `defer`(_ id: OrderID) -> String { "\(orders)/\(id)/defer" }
     public static func orders(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/orders" }
     public static func wallet(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/wallet" }
     public static func guests(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/guests" }

@@ -108,6 +108,30 @@ import TillJSON
         }
     }
 
+    @Test("A merged guest's orders are in the account's list and open to the account alone (P12, L6)")
+    func orders() async throws {
+        try await Shop.open { shop in
+            _ = try await shop.purchase(as: guest)
+            shop.time.advance(seconds: 60)
+            _ = try await shop.purchase(Shop.points300, as: "ann")
+            func list(_ user: String, _ query: String = "") async throws -> [String] {
+                let reply = try await shop.send(.get, "/v1/users/\(user)/orders\(query)", as: .user(user))
+                return reply["data"].list.map { "\($0["userId"]?.string ?? "") \($0["productId"]?.string ?? "")" }
+            }
+            let own = "ann \(Shop.points300)"
+            #expect(try await list("ann") == [own])
+            let order = try await shop.send(.get, "/v1/users/\(guest)/orders")["data"].list.first?["id"]?.string
+            let path = "/v1/orders/\(try #require(order))"
+            #expect(try await shop.send(.get, path, as: .user("ann")).status == 404)
+            #expect(try await shop.merge(guest, into: "ann").status == 201)
+            #expect(try await list("ann") == [own, "\(guest) \(Shop.points60)"])
+            #expect(try await list("ann", "?limit=1") == [own])
+            #expect(try await shop.send(.get, path, as: .user("ann")).status == 200)
+            #expect(try await shop.send(.get, path, as: .user("ben")).status == 404)
+            #expect(try await list("ben").isEmpty)
+        }
+    }
+
     @Test("Plans of guest and account are one service, in the order of purchase (P12, C5)")
     func plans() async throws {
         try await CloudShop.open { shop in

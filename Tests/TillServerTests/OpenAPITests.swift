@@ -143,6 +143,7 @@ import TillHTTP
                 (.get, Paths.userOrders, "/v1/users/u1/orders", nil, 200),
                 (.post, Paths.cancelOrder, "/v1/orders/\(open)/cancel", ["reason": "no"], 200),
                 (.post, Paths.failOrder, "/v1/orders/\(order)/fail", [:], 409),
+                (.post, Paths.deferOrder, "/v1/orders/\(order)/defer", [:], 409),
                 (.post, Paths.transactions, Paths.transactions, ["signedTransaction": .string(paid.signed)], 200),
                 (.post, Paths.transactions, Paths.transactions, ["signedTransaction": .string(stray.signed)], 202),
                 (.post, Paths.transactions, Paths.transactions, ["signedTransaction": "x"], 422),

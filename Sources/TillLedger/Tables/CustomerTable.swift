@@ -157,6 +157,23 @@ public struct CustomerTable {
         return last
     }
 
+    /// The guests whose purchases belong to an account: those merged into it, and into one of those before.
+    public func guests(of account: UserID) throws -> [UserID] {
+        var found: [UserID] = []
+        var next = [account]
+        while let user = next.popLast() {
+            let merged = try connection.query(
+                """
+                SELECT g.user_id FROM customers a CROSS JOIN customers g ON g.merged_into = a.customer_id \
+                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL
+                """, [.text(user.text)]
+            ) { UserID($0.text("user_id")) }
+            found += merged
+            next += merged
+        }
+        return found
+    }
+
     /// Assigns everything under the guest's name to the account from now on. The transfer recorded before names both.
     public func merge(_ guest: UserID, into account: UserID) throws {
         let changed = try connection.execute(

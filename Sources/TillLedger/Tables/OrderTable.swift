@@ -99,10 +99,27 @@ public struct OrderTable {
         }
     }
 
-    /// A user's orders, newest first, from before a row id; of one status, if given. An order belongs to the
-    /// environment in which it was paid; an unpaid order is listed in all.
+    /// A user's orders and those of the guests merged into the account, newest first, from before a row id; of one
+    /// status, if given. An order belongs to the environment in which it was paid; an unpaid order is listed in all.
     public func list(
         user: UserID, environment: StoreEnvironment, status: OrderStatus?, before: Int64, limit: Int
+    ) throws -> [Stored] {
+        try withGuests(user, limit) { user in
+            try list(ofOne: user, environment: environment, status: status, before: before, limit: limit)
+        }
+    }
+
+    /// Asks for each customer by itself: one index gives the newest rows of one customer, and accounts have few guests.
+    private func withGuests(_ user: UserID, _ limit: Int, _ list: (UserID) throws -> [Stored]) throws -> [Stored] {
+        let guests = try CustomerTable(connection).guests(of: user)
+        let own = try list(user)
+        if guests.isEmpty { return own }
+        let all = try guests.reduce(into: own) { $0 += try list($1) }
+        return Array(all.sorted { $0.rowID > $1.rowID }.prefix(limit))
+    }
+
+    private func list(
+        ofOne user: UserID, environment: StoreEnvironment, status: OrderStatus?, before: Int64, limit: Int
     ) throws -> [Stored] {
         try connection.query(
             """
@@ -120,15 +137,17 @@ public struct OrderTable {
     public func list(user: UserID? = nil, status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
         switch (user, status) {
         case (let user?, let status):
-            try connection.query(
-                """
-                SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
-                row_id < ?2 AND (status = ?3 OR ?3 IS NULL) ORDER BY row_id DESC LIMIT ?4
-                """,
-                [
-                    .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
-                    .integer(Int64(limit)),
-                ], Self.read)
+            try withGuests(user, limit) { user in
+                try connection.query(
+                    """
+                    SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) \
+                    AND row_id < ?2 AND (status = ?3 OR ?3 IS NULL) ORDER BY row_id DESC LIMIT ?4
+                    """,
+                    [
+                        .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
+                        .integer(Int64(limit)),
+                    ], Self.read)
+            }
         case (nil, .completed):
             // Most orders are completed, so no index covers that status. Each of them has a transaction, though.
             try connection.query(

@@ -34,10 +34,14 @@ extension OpenAPI {
             parameters: [.orderID], answers: [.ok("The order.", "Order")], refusals: [.unknownOrder]),
         close(Paths.cancelOrder, Server.cancelOrder, id: "cancelOrder", "Report that the buyer cancelled"),
         close(Paths.failOrder, Server.failOrder, id: "failOrder", "Report that the store declined the purchase"),
+        close(Paths.deferOrder, Server.deferOrder, id: "deferOrder", "Report that the purchase waits for approval"),
         Endpoint(
             method: .get, path: Paths.userOrders, id: "listUserOrders", tag: .orders, action: Server.listUserOrders,
             summary: "List a user's orders",
-            description: "A paid order is listed in the environment of its payment, an unpaid order in both.",
+            description: """
+                A paid order is listed in the environment of its payment, an unpaid order in both. The orders of guests \
+                who were merged into the account are in its list; they keep their `userId`.
+                """,
             caller: .app,
             parameters: [
                 .query("status", .orderStatus, "Only orders with this status."), .environment, .limit, .cursor,

@@ -11,6 +11,10 @@ extension Server {
     /// `POST /v1/orders/{id}/fail`: the store refused the payment.
     func failOrder(_ call: Call) async throws -> HTTPResponse { try await close(call, as: .failed) }
 
+    /// `POST /v1/orders/{id}/defer`: another person must approve the payment (Ask to Buy). The order ends when the
+    /// payment arrives, or when the device reports that it was declined.
+    func deferOrder(_ call: Call) async throws -> HTTPResponse { try await close(call, as: .deferred) }
+
     private func close(_ call: Call, as status: OrderStatus) async throws -> HTTPResponse {
         let id = try call.orderInPath()
         let reason = try call.bodyIfAny(OrderReasonBody.self)?.reason ?? ""
