@@ -10,7 +10,8 @@ struct DeferredOrderJourneys {
         arguments: Reach.allCases)
     func waits(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
-            let opened = try await shop.send(.post, Paths.orders, ["userId": "u1", "productId": .string(Shop.points60)])
+            let order: JSONValue = ["userId": "u1", "productId": .string(Shop.points60)]
+            let opened = try await shop.send(.post, Paths.orders, order)
             let path = "/v1/orders/\(opened["id"].text)"
             let deferred = try await shop.send(.post, "\(path)/defer", ["reason": "ask_to_buy"], as: .user("u1"))
             #expect(deferred.status == 200 && deferred["status"].text == "deferred")

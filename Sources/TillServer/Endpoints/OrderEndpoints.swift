@@ -39,8 +39,8 @@ extension OpenAPI {
             method: .get, path: Paths.userOrders, id: "listUserOrders", tag: .orders, action: Server.listUserOrders,
             summary: "List a user's orders",
             description: """
-                A paid order is listed in the environment of its payment, an unpaid order in both. The orders of guests \
-                who were merged into the account are in its list; they keep their `userId`.
+                A paid order is listed in the environment of its payment, an unpaid order in both. The orders of \
+                guests who were merged into the account are in its list; they keep their `userId`.
                 """,
             caller: .app,
             parameters: [
