@@ -82,7 +82,8 @@ private actor StoreKit2Adapter {
         var listings: [StoreListing] = []
         for product in try await find(ids) {
             // Apple's answer is local, and counts for the whole subscription group.
-            let isEligible = product.subscription?.introductoryOffer == nil
+            let isEligible =
+                product.subscription?.introductoryOffer == nil
                 ? nil : await onDevice { await product.subscription?.isEligibleForIntroOffer }
             if let listing = StoreListing(product, isEligible: isEligible) { listings.append(listing) }
         }
