@@ -76,12 +76,6 @@ package actor ProductCatalog {
         return name.map { ProductLabel(name: $0, kind: product?.kind) }
     }
 
-    /// As `label(of:)`, after a request to the server if its catalogue has not stated the product yet.
-    package func currentLabel(of id: ProductID) async -> ProductLabel? {
-        if !record.products.contains(where: { $0.id == id.text && $0.kind != nil }) { await readProducts() }
-        return label(of: id)
-    }
-
     /// Discards the listings: after a change of country, prices and availability may differ.
     package func storefrontChanged() { listed = [:] }
 
