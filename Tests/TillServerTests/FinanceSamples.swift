@@ -1,8 +1,19 @@
 import TillAPI
 import TillBilling
+import TillHTTP
 import TillJSON
 
 extension OpenAPITests {
+    /// Calls to a server without Apple's reports.
+    static let financeCalls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
+        (.get, Paths.financeReport, Paths.financeReport, nil, 200),
+        (.get, Paths.fiscalCalendar, Paths.fiscalCalendar, nil, 200),
+        (.get, Paths.priceTiers, Paths.priceTiers, nil, 200), (.get, Paths.proceeds, Paths.proceeds, nil, 400),
+        (.post, Paths.appleReports, Paths.appleReports, [:], 422),
+        (.get, Paths.appleReports, Paths.appleReports, nil, 200),
+        (.get, Paths.reportComparison, Paths.reportComparison, nil, 400),
+    ]
+
     /// Reply bodies about money, each once with every member and once with the required members only.
     static var financeSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {

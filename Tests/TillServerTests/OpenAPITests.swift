@@ -167,18 +167,12 @@ import TillHTTP
                     .post, Paths.introductoryOffers, Paths.introductoryOffers,
                     ["productId": product, "allowed": true, "transactionId": "1"], 501
                 ),
-                (.get, Paths.financeReport, Paths.financeReport, nil, 200),
-                (.get, Paths.fiscalCalendar, Paths.fiscalCalendar, nil, 200),
-                (.get, Paths.priceTiers, Paths.priceTiers, nil, 200), (.get, Paths.proceeds, Paths.proceeds, nil, 400),
-                (.post, Paths.appleReports, Paths.appleReports, [:], 422),
-                (.get, Paths.appleReports, Paths.appleReports, nil, 200),
-                (.get, Paths.reportComparison, Paths.reportComparison, nil, 400),
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
             let others =
                 Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.reconciliationCalls
-                + Self.webhookCalls + Self.claimCalls(stray.id)
+                + Self.financeCalls + Self.webhookCalls + Self.claimCalls(stray.id)
             for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
