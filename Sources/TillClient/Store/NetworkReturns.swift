@@ -7,6 +7,8 @@
         static func stream() -> AsyncStream<Void> {
             AsyncStream { continuation in
                 let monitor = NWPathMonitor()
+                // Older SDKs do not call the monitor sendable.
+                let running = Guarded(monitor)
                 let wasSatisfied = Guarded(true)
                 monitor.pathUpdateHandler = { path in
                     let isBack = wasSatisfied.withLock { before in
@@ -15,7 +17,7 @@
                     }
                     if isBack { continuation.yield() }
                 }
-                continuation.onTermination = { _ in monitor.cancel() }
+                continuation.onTermination = { _ in running.withLock { $0.cancel() } }
                 monitor.start(queue: DispatchQueue(label: "till.network"))
             }
         }
