@@ -1,11 +1,13 @@
 // swift-tools-version: 6.0
 import PackageDescription
 
-// docs/ARCHITECTURE.md shows the modules and the imports each may use. Tests/TidyTests enforces them, because SwiftPM
-// lets transitive imports compile.
+// Two parts: what apps build, on Apple's systems and on Linux, and everything else, which needs Linux and its C
+// libraries. docs/ARCHITECTURE.md shows the modules and the imports each may use. Tests/TidyTests enforces them,
+// because SwiftPM lets transitive imports compile.
 
-// Apple's StoreKit API over the emulated App Store, on Linux only: on Apple platforms it would shadow the real
-// framework, which the client kit uses there.
+// MARK: The client kit
+
+// On Linux the kit runs over Till's own StoreKit. On Apple's systems that would shadow the real framework.
 #if os(Linux)
     let storeKit: [Target.Dependency] = ["StoreKit"]
     let linuxOnly: [Target.Dependency] = storeKit + ["TillHTTP"]
@@ -21,12 +23,38 @@ let package = Package(
         .library(name: "TillBilling", targets: ["TillBilling"]),
         .library(name: "TillAPI", targets: ["TillAPI"]),
         .library(name: "TillClient", targets: ["TillClient"]),
+    ],
+    targets: [
+        .target(name: "TillBilling"),
+        .target(name: "TillAPI", dependencies: ["TillBilling"]),
+        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
+
+        // They need no C library, so that Xcode runs them on a Mac.
+        .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
+        .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"] + storeKit),
+        // Compiles as an app does: nothing but `import TillClient`, outside of the package's access.
+        .testTarget(
+            name: "TillClientAppTests", dependencies: ["TillClient"], packageAccess: false,
+            swiftSettings: [.enableUpcomingFeature("MemberImportVisibility")]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+// MARK: Server, emulated App Store, StoreKit on Linux, examples, and their tests
+
+#if os(Linux)
+    package.products += [
         .executable(name: "till", targets: ["till"]),
         .executable(name: "learnpoints", targets: ["LearnPoints"]),
         .executable(name: "cloudplans", targets: ["CloudPlans"]),
         .executable(name: "game", targets: ["Game"]),
-    ],
-    targets: [
+        // For apps' own tests on Linux: Apple's StoreKit API and the emulated store behind it.
+        .library(name: "StoreKit", targets: ["StoreKit"]),
+        .library(name: "TillEmulator", targets: ["TillEmulator"]),
+    ]
+
+    package.targets += [
         // Debian's C libraries, with a prefix in their names: two targets of the same name anywhere in an app's graph
         // collide.
         .systemLibrary(name: "CTillOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
@@ -38,13 +66,11 @@ let package = Package(
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
 
         // The modules, from the pure ones to the composition roots.
-        .target(name: "TillBilling"),
         .target(name: "TillJSON"),
         .target(name: "TillThreads"),
         .target(name: "TillCrypto", dependencies: ["TillThreads", "CTillOpenSSL", "CTillOpenSSLSetup"]),
         .target(name: "TillHTTP", dependencies: ["TillThreads", "CTillMicroHTTPD", "CTillCurl"]),
         .target(name: "TillAppStore", dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto"]),
-        .target(name: "TillAPI", dependencies: ["TillBilling"]),
         .target(name: "TillPages", dependencies: ["TillBilling"]),
         .target(name: "TillSQL"),
         .target(
@@ -73,22 +99,27 @@ let package = Package(
                 "TillSQL", "TillSQLite",
             ]
         ),
-        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
+        // Outside of the package's access, so that an enum that Apple keeps open is open for the kit too.
+        .target(
+            name: "StoreKit",
+            dependencies: ["TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
+            exclude: ["REMAINING.md"], packageAccess: false),
         // The whole system on one seeded thread.
         .target(
             name: "TillSimulation",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
                 "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "CTillSQLite",
-                "CTillOpenSSL",
-            ] + storeKit
+                "CTillOpenSSL", "StoreKit",
+            ]
         ),
         .executableTarget(
             name: "till",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
                 "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
-            ] + storeKit
+                "StoreKit",
+            ]
         ),
 
         // Three small apps, written as an app developer would write them. Examples/SwiftUISample is not part of the
@@ -100,7 +131,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "CloudPlans", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/CloudPlans",
-            exclude: ["README.md", "README.zh-CN.md", "products.json"]
+            exclude: ["README.md", "README.zh-CN.md"]
         ),
         .executableTarget(
             name: "Game", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/Game",
@@ -129,7 +160,6 @@ let package = Package(
         ),
 
         .testTarget(name: "TidyTests"),
-        .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
         .testTarget(name: "TillHTTPTests", dependencies: ["TillThreads", "TillHTTP"]),
         .testTarget(
@@ -158,17 +188,25 @@ let package = Package(
                 "TillPages", "TillSQLite", "TillSQL",
             ]
         ),
+        // The kit's connections to StoreKit, over the emulated App Store.
         .testTarget(
-            name: "TillClientTests",
+            name: "TillClientEmulatorTests",
             dependencies: [
-                "TillThreads", "TillClient", "TillAPI", "TillBilling", "TillEmulator", "TillHTTP", "TillCrypto",
-            ] + storeKit
+                "TillThreads", "TillClient", "TillBilling", "TillEmulator", "TillHTTP", "TillCrypto", "StoreKit",
+            ]
+        ),
+        .testTarget(
+            name: "StoreKitTests",
+            dependencies: [
+                "TillThreads", "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillJSON",
+                "TillBilling", "TillSQL", "TillSQLite",
+            ]
         ),
         .testTarget(
             name: "TillCommandTests",
             dependencies: [
                 "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer",
-                "TillSQL", "TillLedger", "TillSQLite",
+                "TillSQL", "TillLedger", "TillSQLite", "TillEmulator",
             ]
         ),
         .testTarget(
@@ -191,14 +229,11 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI",
                 "TillBilling", "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation",
-                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal",
-            ] + storeKit
+                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit",
+            ]
         ),
-    ],
-    swiftLanguageModes: [.v6]
-)
+    ]
 
-#if os(Linux)
     // Executables resolve all symbols at start and then make the symbol table read-only (full RELRO), so a memory error
     // cannot redirect a function pointer. Executables only: SwiftPM rejects unsafe flags in a package that an app
     // depends on, and apps depend on the libraries.
@@ -206,24 +241,4 @@ let package = Package(
         let flags = ["-z", "relro", "-z", "now"].flatMap { ["-Xlinker", $0] }
         target.linkerSettings = [.unsafeFlags(flags)]
     }
-
-    // For apps' own tests on Linux: Apple's StoreKit API and the emulated store behind it.
-    package.products += [
-        .library(name: "StoreKit", targets: ["StoreKit"]),
-        .library(name: "TillEmulator", targets: ["TillEmulator"]),
-    ]
-    package.targets += [
-        // Outside of the package's access, so that an enum that Apple keeps open is open for the kit too.
-        .target(
-            name: "StoreKit",
-            dependencies: ["TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
-            exclude: ["REMAINING.md"], packageAccess: false),
-        .testTarget(
-            name: "StoreKitTests",
-            dependencies: [
-                "TillThreads", "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillJSON",
-                "TillBilling", "TillSQL", "TillSQLite",
-            ]
-        ),
-    ]
 #endif

@@ -4,7 +4,9 @@ import ExampleTerminal
 struct CloudPlans {
     static func main() async {
         let launch = Launch.fromCommandLine("cloudplans")
-        let app = App(store: launch.store, screen: Screen(terminal: launch.terminal))
+        let app = App(
+            store: launch.store, screen: Screen(terminal: launch.terminal),
+            service: CustomerService(store: launch.store, terminal: launch.terminal))
         await app.run(user: launch.user, token: launch.token, input: launch.terminal.lines())
     }
 }

@@ -1,9 +1,12 @@
+import ExampleTerminal
 import TillClient
 
-/// A game's coin shop. This file contains all purchase code of the game; `Screen` contains the output.
+/// A game's coin shop. This file contains the purchase code of the game; `Screen` contains the output, and
+/// `CustomerService` what every shop offers.
 struct App: Sendable {
     let store: TillStore
     let screen: Screen
+    let service: CustomerService
 
     /// Runs from launch to the end of the input.
     func run(user: String, token: String, input: AsyncStream<String>) async {
@@ -32,9 +35,12 @@ struct App: Sendable {
     private func follow() async {
         for await update in store.updates {
             switch update {
-            case .order(let order): screen.changed(order)
+            case .order(let order): service.changed(order)
             case .promoted(let product): await purchase(product)
-            case .revoked, .storefrontChanged: await openShop()
+            case .revoked(let products):
+                service.revoked(products)
+                await showCoins()
+            case .storefrontChanged: await openShop()
             }
         }
     }
@@ -44,17 +50,16 @@ struct App: Sendable {
         case []: break
         case ["shop"]: await openShop()
         case ["coins"]: await showCoins()
-        case ["orders"]: screen.show(await store.orders())
-        default: screen.help()
+        default: if await !service.handle(words) { screen.help() }
         }
     }
 
     /// Shows the cached page at once, dimmed; then the store's answer about what can be bought.
     private func openShop() async {
-        let cached = await store.cachedProducts()
+        let cached = await store.cachedProducts().filter(\.isPack)
         if !cached.isEmpty { screen.asking(cached) }
         do {
-            screen.show(try await store.products())
+            screen.show(try await store.products().filter(\.isPack))
         } catch {
             screen.failed(error)
         }
@@ -62,7 +67,7 @@ struct App: Sendable {
 
     /// A tap on a product with a purchase in progress begins no second one: the kit returns `inProgress`.
     private func buy(_ choice: String) async {
-        let items = await store.cachedProducts()
+        let items = await store.cachedProducts().filter(\.isPack)
         let number = Int(choice) ?? 0
         let product = items.indices.contains(number - 1) ? items[number - 1].id : choice
         await purchase(product)
@@ -83,4 +88,9 @@ struct App: Sendable {
             screen.failed(error)
         }
     }
+}
+
+extension StoreProduct {
+    /// The game sells packs only; the catalogue has a library and a membership, too.
+    fileprivate var isPack: Bool { kind == .consumable }
 }

@@ -47,37 +47,21 @@ struct Screen: Sendable {
         for (kind, amount) in wallet.sorted(by: { $0.key < $1.key }) { terminal.say("  \(amount) \(kind)") }
     }
 
-    func show(_ orders: [StoreOrder]) {
-        if orders.isEmpty { terminal.say("  no orders yet", "  还没有订单") }
-        for order in orders { terminal.say("  \(line(order))") }
-    }
-
-    func changed(_ order: StoreOrder) { terminal.say("  · \(line(order))") }
-
     func failed(_ error: TillError) { terminal.say("  " + error.message(in: language)) }
 
     func help() {
         terminal.say(
             """
-              shop        what is for sale
-              buy N|ID    buy it, and play on
-              coins       what you have
-              orders      your orders, newest first
-              quit        or the end of the input
+              shop                     what is for sale
+              buy N|ID                 buy it, and play on
+              coins                    what you have
+            \(CustomerService.english)
             """,
             """
-              shop        商店
-              buy 序号|ID  购买，游戏继续
-              coins       我的金币
-              orders      订单列表，最新的在前
-              quit        退出（或输入结束）
+              shop                     商店
+              buy 序号|ID              购买，游戏继续
+              coins                    我的金币
+            \(CustomerService.chinese)
             """)
-    }
-
-    private func line(_ order: StoreOrder) -> String {
-        let price = terminal.price(order.price, order.currency)
-        let note = order.note(in: language).map { "  " + $0 } ?? ""
-        return "\(order.orderID.prefix(8))  \(terminal.time(order.createdAt))  \(order.productName)  \(price)  "
-            + "\(order.title(in: language))\(note)"
     }
 }

@@ -1,7 +1,7 @@
 import TillClient
 
-/// LearnPoints sells packs of points (学点). This file contains all purchase code of the app; `Screen` contains the
-/// output, and `Command` the input.
+/// LearnPoints sells packs of points (学点), a library, a course and a membership. This file contains all purchase code
+/// of the app; `Screen` contains the output, and `Command` the input.
 struct App: Sendable {
     let store: TillStore
     let screen: Screen
@@ -42,8 +42,15 @@ struct App: Sendable {
         case .buy(let choice, let quantity): await buy(choice, quantity)
         case .orders: screen.show(await store.orders())
         case .resubmit(let number): await resubmit(number)
+        case .resubmitAll: await resubmitAll()
         case .wallet: await showWallet()
+        case .history: await showHistory()
+        case .mine: await showEntitlements()
         case .restore: await restore()
+        case .claim(let number): await claim(number)
+        case .consent(let isGiven): await setConsent(isGiven)
+        case .redeem: screen.offerCodes()
+        case .manage: screen.subscriptions()
         case .signIn(let user, let token): await signIn(user, token)
         case .signOut:
             await store.signOut()
@@ -107,6 +114,11 @@ struct App: Sendable {
         }
     }
 
+    private func resubmitAll() async {
+        await store.checkOrderStatus()
+        screen.waited(await ordersUnderWay())
+    }
+
     private func restore() async {
         do {
             screen.show(try await store.restore())
@@ -118,6 +130,43 @@ struct App: Sendable {
     private func showWallet() async {
         do {
             screen.show(try await store.wallet())
+        } catch {
+            screen.failed(error)
+        }
+    }
+
+    /// The movements of points: purchases, use, and what refunds took back.
+    private func showHistory() async {
+        do {
+            screen.show(try await store.postings().postings)
+        } catch {
+            screen.failed(error)
+        }
+    }
+
+    /// The library, the course and the membership.
+    private func showEntitlements() async {
+        do {
+            screen.show(try await store.refresh().entitlements.items)
+        } catch {
+            screen.failed(error)
+        }
+    }
+
+    /// For a purchase that has no owner, because the App Store lost the order's id.
+    private func claim(_ appleOrderNumber: String) async {
+        do {
+            screen.show(try await store.claim(appleOrderNumber: appleOrderNumber))
+        } catch {
+            screen.failed(error)
+        }
+    }
+
+    /// Without consent the server tells Apple nothing when the buyer asks for a refund.
+    private func setConsent(_ isGiven: Bool) async {
+        do {
+            try await store.setConsumptionConsent(isGiven)
+            screen.consented(isGiven)
         } catch {
             screen.failed(error)
         }

@@ -10,8 +10,16 @@ enum Command: Hashable, Sendable {
     case buy(Choice, quantity: Int)
     case orders
     case resubmit(Int)
+    case resubmitAll
     case wallet
+    case history
+    case mine
     case restore
+    /// Apple's order number.
+    case claim(String)
+    case consent(Bool)
+    case redeem
+    case manage
     case signIn(user: String, token: String)
     case signOut
     /// The maximum wait in seconds.
@@ -33,9 +41,16 @@ enum Command: Hashable, Sendable {
         case ("buy", 1): .buy(choice(rest[0]), quantity: 1)
         case ("buy", 2): Int(rest[1]).map { .buy(choice(rest[0]), quantity: $0) }
         case ("orders", 0): .orders
+        case ("resubmit", 0): .resubmitAll
         case ("resubmit", 1): Int(rest[0]).map { .resubmit($0) }
         case ("wallet", 0): .wallet
+        case ("history", 0): .history
+        case ("mine", 0): .mine
         case ("restore", 0): .restore
+        case ("claim", 1): .claim(rest[0])
+        case ("consent", 1): ["yes": true, "no": false][rest[0]].map { .consent($0) }
+        case ("redeem", 0): .redeem
+        case ("manage", 0): .manage
         case ("sign-in", 2): .signIn(user: rest[0], token: rest[1])
         case ("sign-out", 0): .signOut
         case ("wait", 0): .wait(30)

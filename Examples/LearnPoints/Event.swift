@@ -17,6 +17,10 @@ struct Event: Encodable {
     var balances: [String: Int64]?
     var productIds: [String]?
     var underWay: Int?
+    var postings: [Posting]?
+    var entitlements: [Right]?
+    var purchases: [Claimed]?
+    var isGiven: Bool?
 
     struct Order: Encodable {
         let orderId: String
@@ -61,6 +65,52 @@ struct Event: Encodable {
             displayPrice = item.displayPrice
             canBuy = item.canBuy
             isPurchasing = item.isPurchasing
+        }
+    }
+}
+
+extension Event {
+    struct Posting: Encodable {
+        let currency: String
+        let amount: Int64
+        let kind: String
+        /// Seconds since 1970.
+        let at: Int
+
+        init(_ posting: WalletPosting) {
+            currency = posting.currency
+            amount = posting.amount
+            kind = posting.kind
+            at = Int(posting.date.timeIntervalSince1970)
+        }
+    }
+
+    struct Right: Encodable {
+        let name: String
+        let productId: String
+        /// Seconds since 1970.
+        let expiresAt: Int?
+        let sentence: String
+
+        init(_ right: Entitlement, _ language: String) {
+            name = right.name
+            productId = right.productID
+            expiresAt = right.expires.map { Int($0.timeIntervalSince1970) }
+            sentence = right.sentence(in: language)
+        }
+    }
+
+    struct Claimed: Encodable {
+        let productId: String?
+        let transactionId: String?
+        let isYours: Bool
+        let code: String?
+
+        init(_ purchase: ClaimedPurchase) {
+            productId = purchase.productID
+            transactionId = purchase.transactionID
+            isYours = purchase.isYours
+            code = purchase.code
         }
     }
 }

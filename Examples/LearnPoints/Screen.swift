@@ -101,6 +101,61 @@ struct Screen: Sendable {
         terminal.say("  \(points) points", "  \(points) 学点")
     }
 
+    func show(_ postings: [WalletPosting]) {
+        var event = Event(event: "history")
+        event.postings = postings.map(Event.Posting.init)
+        terminal.tell(event)
+        if postings.isEmpty { terminal.say("  no points yet", "  还没有学点") }
+        for posting in postings {
+            let amount = posting.amount > 0 ? "+\(posting.amount)" : "\(posting.amount)"
+            terminal.say("  \(terminal.time(posting.date))  \(amount)  \(words(for: posting.kind))")
+        }
+    }
+
+    /// A kind of a later server is shown by its name.
+    private func words(for kind: String) -> String {
+        switch kind {
+        case "purchase": terminal.choose("bought", "购买")
+        case "debit": terminal.choose("used", "使用")
+        case "refund": terminal.choose("refunded: taken back", "退款收回")
+        case "refund_reversal": terminal.choose("refund reversed", "退款撤销")
+        default: kind
+        }
+    }
+
+    func show(_ entitlements: [Entitlement]) {
+        var event = Event(event: "mine")
+        event.entitlements = entitlements.map { Event.Right($0, language) }
+        terminal.tell(event)
+        if entitlements.isEmpty { terminal.say("  nothing that lasts yet", "  还没有权益") }
+        for right in entitlements { terminal.say("  \(right.name): \(right.sentence(in: language))") }
+    }
+
+    func show(_ claimed: [ClaimedPurchase]) {
+        var event = Event(event: "claimed")
+        event.purchases = claimed.map(Event.Claimed.init)
+        terminal.tell(event)
+        let yours = claimed.filter(\.isYours).count
+        terminal.say("  \(yours) of \(claimed.count) purchases are yours", "  共 \(claimed.count) 笔购买，\(yours) 笔属于你")
+    }
+
+    func consented(_ isGiven: Bool) {
+        terminal.tell(Event(event: "consent", isGiven: isGiven))
+        terminal.say(
+            isGiven ? "  Apple may be told how much you used." : "  Apple is told nothing about your use.",
+            isGiven ? "  已同意：可向 Apple 提供使用情况。" : "  已撤回：不向 Apple 提供使用情况。")
+    }
+
+    func offerCodes() {
+        terminal.tell(Event(event: "redeem"))
+        terminal.explainOfferCodes()
+    }
+
+    func subscriptions() {
+        terminal.tell(Event(event: "manage"))
+        terminal.explainSubscriptions()
+    }
+
     func show(_ restored: RestoreResult) {
         var event = Event(event: "restored", productIds: restored.restored)
         event.code = restored.error?.code.rawValue
@@ -146,24 +201,32 @@ struct Screen: Sendable {
         terminal.tell(Event(event: "help"))
         terminal.say(
             """
-              shop                    packs and prices
-              buy N|ID [QUANTITY]     buy the pack with that number, or that id
+              shop                    what is for sale, and prices
+              buy N|ID [QUANTITY]     buy the product with that number, or that id
               orders                  your orders, newest first
-              resubmit N              send an order's proof again
-              wallet                  your points
+              resubmit [N]            send the proofs of all paid orders again, or of one
+              wallet, history         your points; what was bought, used and taken back
+              mine                    library, course and membership
               restore                 bring back what lasts
+              claim NUMBER            a lost purchase, by the order number in Apple's mail
+              consent yes|no          whether Apple may be told how much you used, when you ask for a refund
+              redeem, manage          an offer code; subscriptions
               sign-in USER TOKEN      be somebody else
               sign-out                sign out
               wait [SECONDS]          until nothing is under way
               quit                    or the end of the input
             """,
             """
-              shop                    学点包与价格
-              buy 序号|ID [数量]      购买该序号或该 ID 的学点包
+              shop                    商品与价格
+              buy 序号|ID [数量]      购买该序号或该 ID 的商品
               orders                  订单列表，最新的在前
-              resubmit 序号           补充值：再次提交该订单的凭证
-              wallet                  我的学点
+              resubmit [序号]         补单：再次提交全部已付款订单的凭证，或其中一笔
+              wallet、history         我的学点；购买、使用与收回的明细
+              mine                    书库、课程与会员
               restore                 恢复购买
+              claim 订单号            凭 Apple 邮件中的订单号认领丢失的购买
+              consent yes|no          申请退款时，是否同意向 Apple 提供使用情况
+              redeem、manage          兑换优惠代码；管理订阅
               sign-in 用户 令牌       换一个用户
               sign-out                退出登录
               wait [秒数]             等到没有进行中的订单

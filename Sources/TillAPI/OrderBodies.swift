@@ -17,7 +17,11 @@ public struct OpenOrderBody: Codable, Sendable {
     public var productId: String
     /// 1 to 10; 1 if absent.
     public var quantity: Int?
+    /// The device that a plan is for.
     public var deviceId: String?
+    /// The app's name for the buyer's phone, which finds a payment whose order id Apple lost. If absent, `deviceId`
+    /// finds it. A plan for one device is for this phone if `deviceId` is absent.
+    public var phoneId: String?
     /// The preview that the buyer was shown, for a plan. The purchase has exactly that result, or the order is not
     /// opened.
     public var preview: Preview?
@@ -40,8 +44,9 @@ public struct OpenOrderBody: Codable, Sendable {
     public init(
         id: UniqueID? = nil, userId: String? = nil, productId: String, quantity: Int? = nil, deviceId: String? = nil,
         preview: Preview? = nil, metadata: Metadata? = nil, idNonce: OrderIDNonce? = nil, idUserId: String? = nil,
-        orderNumber: String? = nil
+        orderNumber: String? = nil, phoneId: String? = nil
     ) {
+        self.phoneId = phoneId
         self.orderNumber = orderNumber
         self.id = id
         self.idNonce = idNonce
@@ -96,7 +101,11 @@ public struct OrderReply: Codable, Sendable, Hashable {
     public let statusCode: Int
     /// True if it was paid in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
+    /// The list price for the whole quantity when the order was opened.
     public let price: Money
+    /// What Apple charged for the whole quantity. Absent until the order is paid, and if Apple stated no price, as in a
+    /// receipt.
+    public let paid: Money?
     /// Null until the order is paid.
     public let transactionId: String?
     /// Null until the order is paid.
@@ -110,7 +119,9 @@ public struct OrderReply: Codable, Sendable, Hashable {
     /// Oldest first.
     public let history: [Move]
 
-    public init(_ order: Order, of product: CatalogProduct? = nil, metadata: Metadata?, history: [OrderMove]) {
+    public init(
+        _ order: Order, of product: CatalogProduct? = nil, paid: Money? = nil, metadata: Metadata?, history: [OrderMove]
+    ) {
         id = order.id
         productNames = product?.names
         purchaseKind = product?.purchaseKind
@@ -121,6 +132,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         statusCode = order.status.rawValue
         sandbox = order.environment?.sandboxMark
         price = order.price
+        self.paid = paid
         transactionId = order.transactionID?.text
         environment = order.environment?.rawValue
         deviceId = order.deviceID?.text
@@ -132,7 +144,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, userId, productId, productNames, purchaseKind, quantity, status, statusCode, sandbox, price
+        case id, userId, productId, productNames, purchaseKind, quantity, status, statusCode, sandbox, price, paid
         case transactionId, environment, deviceId, preview, metadata, createdAt, updatedAt, history
     }
 
@@ -149,6 +161,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         try container.encode(statusCode, forKey: .statusCode)
         try container.encodeIfPresent(sandbox, forKey: .sandbox)
         try container.encode(price, forKey: .price)
+        try container.encodeIfPresent(paid, forKey: .paid)
         try container.encode(transactionId, forKey: .transactionId)
         try container.encode(environment, forKey: .environment)
         try container.encode(deviceId, forKey: .deviceId)

@@ -17,12 +17,15 @@ public struct SubmitProofBody: Codable, Sendable {
     public var userId: String?
     /// The submitting device, as named in orders. Used if Apple signed no order id.
     public var deviceId: String?
+    /// The submitting phone, as named in orders, if that is another device than the one that a plan is for.
+    public var phoneId: String?
 
     public init(
         signedTransaction: String? = nil, receipt: String? = nil, transactionId: String? = nil,
         productId: String? = nil, orderId: UniqueID? = nil, userId: String? = nil, deviceId: String? = nil,
-        idNonce: OrderIDNonce? = nil, idUserId: String? = nil
+        idNonce: OrderIDNonce? = nil, idUserId: String? = nil, phoneId: String? = nil
     ) {
+        self.phoneId = phoneId
         self.idNonce = idNonce
         self.idUserId = idUserId
         self.signedTransaction = signedTransaction
@@ -56,6 +59,8 @@ public struct SubmitProofReply: Codable, Sendable, Hashable {
     public let orderId: UniqueID?
     public let userId: String?
     public let grant: GrantReply?
+    /// What Apple charged, if the proof states it; a receipt does not.
+    public let paid: Money?
     /// True for a purchase in the sandbox, where purchases are not paid: do not deliver real goods. Absent otherwise.
     public let sandbox: Bool?
     /// Why a proof is quarantined or only accepted: a stable code.
@@ -63,8 +68,9 @@ public struct SubmitProofReply: Codable, Sendable, Hashable {
 
     public init(
         outcome: Outcome, transactionId: String, finish: Bool, orderId: UniqueID? = nil, userId: String? = nil,
-        grant: GrantReply? = nil, sandbox: Bool? = nil, reason: String? = nil
+        grant: GrantReply? = nil, sandbox: Bool? = nil, reason: String? = nil, paid: Money? = nil
     ) {
+        self.paid = paid
         self.outcome = outcome
         self.transactionId = transactionId
         self.finish = finish

@@ -4,13 +4,14 @@ extension Refusal {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
-            .revocationUnknown, .receiptRefused:
+            .revocationUnknown, .receiptRefused, .receiptNeedsRefresh:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .staleCursor, .illegalMove, .previewChanged,
             .unknownEntitlement, .insufficientFunds,
-            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
+            .referenceConflict, .inDebt, .unknownCurrency, .reportUnusable:
             businessSentence
+        case .notAutoRenewable, .offerNotOpen, .noInAppPurchaseKey: offerSentence
         case .guestTaken, .accountMerged, .notAGuest, .guestMerged, .undoExpired, .sameUser, .notTheOwner,
             .unknownTransfer, .notReversible:
             transferSentence
@@ -62,8 +63,12 @@ extension Refusal {
                 zh: "签署该凭证的证书已被 Apple 吊销。请从商店重新获取这笔购买并提交新的凭证。")
         case .receiptRefused:
             LocalizedText(
-                en: "Apple doesn't confirm this receipt. Refresh the receipt on the device and send it again.",
-                zh: "Apple 不认可这份收据。请在设备上刷新收据后重新提交。")
+                en: "Apple doesn't confirm this receipt. Nothing is granted for it.",
+                zh: "Apple 不认可这份收据，不会发放任何内容。")
+        case .receiptNeedsRefresh:
+            LocalizedText(
+                en: "Apple doesn't accept this receipt. Refresh the receipt on the device and send it again.",
+                zh: "Apple 不接受这份收据。请在设备上刷新收据后重新提交。")
         case .revocationUnknown:
             LocalizedText(
                 en: "Apple can't be asked about the proof's certificates right now. Nothing is lost; try again later.",
@@ -118,15 +123,6 @@ extension Refusal {
                 zh: "此次购买的结果已与预览不符，请重新获取预览。")
         case .unknownEntitlement:
             LocalizedText(en: "The catalogue has no such entitlement.", zh: "商品目录中没有该权益。")
-        case .notAutoRenewable:
-            LocalizedText(
-                en: "Offers are for auto-renewable subscriptions only, and this product isn't one.",
-                zh: "优惠仅适用于自动续期订阅，该商品不是自动续期订阅。")
-        case .noInAppPurchaseKey:
-            LocalizedText(
-                en: "This server has no In-App Purchase key, so it can't sign offers or ask Apple. Configure App Store "
-                    + "Connect's.",
-                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠或向 Apple 查询。请配置 App Store Connect 中的密钥。")
         case .reportUnusable:
             LocalizedText(
                 en: "This file can't be read completely as a financial report of Apple. Nothing was stored.",
@@ -142,6 +138,25 @@ extension Refusal {
         default:
             LocalizedText(
                 en: "This reference was used for another posting. Use a new one.", zh: "该流水号已用于另一笔记账，请使用新的流水号。")
+        }
+    }
+
+    private var offerSentence: LocalizedText {
+        switch self {
+        case .notAutoRenewable:
+            LocalizedText(
+                en: "Offers are for auto-renewable subscriptions only, and this product isn't one.",
+                zh: "优惠仅适用于自动续期订阅，该商品不是自动续期订阅。")
+        case .offerNotOpen:
+            LocalizedText(
+                en: "Users may request only the promotional offers that the catalogue opens to them, for an unpaid "
+                    + "order of their own. The backend requests every other one.",
+                zh: "用户只能为自己未付款的订单请求商品目录向用户开放的促销优惠，其他优惠须由后端请求。")
+        default:
+            LocalizedText(
+                en: "This server has no In-App Purchase key, so it can't sign offers or ask Apple. Configure App Store "
+                    + "Connect's.",
+                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠或向 Apple 查询。请配置 App Store Connect 中的密钥。")
         }
     }
 

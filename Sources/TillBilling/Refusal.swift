@@ -25,6 +25,8 @@ public enum Refusal: String, Hashable, Sendable, CaseIterable {
     case productMismatch = "product_mismatch"
     /// Apple answered finally that it does not confirm the receipt.
     case receiptRefused = "receipt_refused"
+    /// Apple does not accept this receipt; another one from the same device may succeed.
+    case receiptNeedsRefresh = "receipt_needs_refresh"
 
     // Orders.
     case unknownProduct = "unknown_product"
@@ -70,6 +72,8 @@ public enum Refusal: String, Hashable, Sendable, CaseIterable {
 
     // Offers.
     case notAutoRenewable = "not_auto_renewable"
+    /// With a user token: the catalogue doesn't open the offer to users, or the request asks for more than users may.
+    case offerNotOpen = "offer_not_open"
     case noInAppPurchaseKey = "no_in_app_purchase_key"
 
     // Webhooks.

@@ -26,6 +26,8 @@ public struct Server: Sendable {
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
     let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
     let anonymousBodies = Quota(Server.anonymousBodyLimits)
+    /// Limits the offers that one user has signed: every attempt to buy needs one.
+    let offerRateLimit = SourceRateLimit(RateLimit(burst: 30, interval: 30_000))
     let reportLimiter = ReportLimiter()
     let jobHistory = JobHistory()
 

@@ -84,6 +84,92 @@ import TillServer
         }
     }
 
+    private func order(
+        _ shop: Shop, as user: String, for camera: String?, on phone: String
+    ) async throws -> Reply {
+        var body: [String: JSONValue] = ["productId": .string(Shop.points60), "phoneId": .string(phone)]
+        if let camera { body["deviceId"] = .string(camera) }
+        return try await shop.send(.post, "/v1/orders", .object(body), as: .user(user))
+    }
+
+    private func submit(
+        _ payment: Payment, to shop: Shop, as user: String, _ names: [String: JSONValue]
+    ) async throws -> Reply {
+        let body = names.merging(["signedTransaction": .string(payment.signed)]) { first, _ in first }
+        return try await shop.send(.post, "/v1/transactions", .object(body), as: .user(user))
+    }
+
+    @Test(
+        "A purchase for a camera is found by the phone that bought it, and by nothing else (U1, C5)",
+        arguments: DeliveryTerms.Order.allCases)
+    func camera(_ delivery: DeliveryTerms.Order) async throws {
+        try await Shop.open(change: { $0.delivery.order = delivery }) { shop in
+            func outcome(_ payment: Payment, _ names: [String: JSONValue]) async throws -> String {
+                let reply = try await submit(payment, to: shop, as: "ann", names)
+                guard reply["outcome"].text == "accepted" else { return reply["outcome"].text }
+                _ = try await SavedProofs(shop.server.ledger).processAll()
+                return try await submit(payment, to: shop, as: "ann", names)["outcome"].text
+            }
+            // One purchase with Apple's token makes her a customer of this phone.
+            let first = try await order(shop, as: "ann", for: "camera-1", on: "phone-a")
+            let paid = try await shop.pay(token: UniqueID(first["id"].text))
+            #expect(try await outcome(paid, ["phoneId": "phone-a"]).hasSuffix("ranted"))
+            let opened = try await order(shop, as: "ann", for: "camera-7", on: "phone-a")
+            #expect(opened["deviceId"].text == "camera-7")
+            let payment = try await shop.pay(token: nil)
+            #expect(try await outcome(payment, ["deviceId": "camera-7"]) == "quarantined")
+            #expect(try await outcome(payment, ["deviceId": "camera-7", "phoneId": "phone-b"]) == "quarantined")
+            #expect(try await outcome(payment, ["deviceId": "camera-9", "phoneId": "phone-a"]).hasSuffix("ranted"))
+            let order = try #require(UniqueID(opened["id"].text))
+            #expect(try await shop.status(of: order) == "completed")
+            #expect(try await shop.points(of: "ann") == 120)
+        }
+    }
+
+    @Test("A stranger who names another customer's phone, or calls a camera by its id, gets none of her payments (V2)")
+    func borrowedPhone() async throws {
+        try await Shop.open { shop in
+            for (user, account) in [("ann", "anns"), ("eve", "eves")] {
+                let opened = try await order(shop, as: user, for: nil, on: "phone-a")
+                let paid = try await shop.pay(token: UniqueID(opened["id"].text), account: account)
+                let reply = try await submit(paid, to: shop, as: user, ["phoneId": "phone-a"])
+                #expect(reply["outcome"].text == "granted")
+            }
+            _ = try await order(shop, as: "eve", for: nil, on: "phone-a")
+            _ = try await order(shop, as: "eve", for: "phone-a", on: "eves-phone")
+            let hers = try await shop.pay(token: nil, account: "anns")
+            for names: [String: JSONValue] in [
+                ["phoneId": "phone-a"], ["deviceId": "phone-a"], ["deviceId": "phone-a", "phoneId": "eves-phone"],
+            ] {
+                let reply = try await submit(hers, to: shop, as: "eve", names)
+                #expect(reply.status == 202 && reply["reason"].text == "no_owner")
+            }
+            let order = try await order(shop, as: "ann", for: "camera-7", on: "phone-a")
+            let next = try await shop.pay(token: nil, account: "anns")
+            let granted = try await submit(next, to: shop, as: "ann", ["phoneId": "phone-a"])
+            #expect(granted["outcome"].text == "granted" && granted["orderId"] == order["id"])
+            #expect(try await shop.points(of: "eve") == 60)
+        }
+    }
+
+    @Test("A plan for one device is for the phone if no other device is named; other purchases name none (C5)")
+    func scope() async throws {
+        try await CloudShop.open(scope: .device) { shop in
+            func opened(_ plan: String, _ names: [String: JSONValue]) async throws -> Reply {
+                let body = names.merging(["productId": .string(CloudShop.prefix + plan)]) { first, _ in first }
+                return try await shop.send(.post, "/v1/orders", .object(body), as: .user("ann"))
+            }
+            let forPhone = try await opened("basic_monthly", ["phoneId": "p"])
+            #expect(forPhone["deviceId"] == "p")
+            let forCamera = try await opened("basic_monthly", ["phoneId": "p", "deviceId": "c"])
+            #expect(forCamera["deviceId"] == "c")
+            let points = try await opened("points60", ["phoneId": "p"])
+            #expect(points.status == 201 && points["deviceId"] == .null)
+            let nameless = try await opened("basic_monthly", [:])
+            #expect(nameless.status == 400)
+        }
+    }
+
     @Test("With orders of two users on one phone there is no guess, and Apple's id of the account decides nothing (U1)")
     func twoCandidates() async throws {
         try await Shop.open { shop in

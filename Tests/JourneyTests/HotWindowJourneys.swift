@@ -8,7 +8,7 @@ import TillServer
 import TillSimulation
 
 /// The working set is recent data; old data is still found by its id (G6).
-@Suite("A ledger of many years", .slow) struct HotWindowJourneys {
+@Suite("A ledger of many years") struct HotWindowJourneys {
     private static let count: Int64 = 60_000
 
     /// The disk operations of granting that many purchases: reads, writes and syncs.
@@ -25,7 +25,8 @@ import TillSimulation
         return disk.operations - before
     }
 
-    @Test("A grant older than sixty thousand others is still found, and a new grant costs the same (G6, O8, T9)")
+    @Test(
+        "A grant older than sixty thousand others is still found, and a new grant costs the same (G6, O8, T9)", .slow)
     func aged() async throws {
         let disk = CrashableDisk(seed: 33)
         var options = SQLiteDatabase.Options(.ledger)
@@ -57,6 +58,47 @@ import TillSimulation
                 }
             }
             #expect(error?.kind == .constraint)
+        }
+    }
+
+    @Test("What arrives after today's purchases costs them nothing, however old its purchase dates are (G6, T9)")
+    func backfilledShortly() async throws { try await Self.backfill(100, and: 0, measuring: 30) }
+
+    @Test("The same with thousands of old purchases that arrive late (G6, T9)", .slow)
+    func backfilled() async throws { try await Self.backfill(500, and: Self.count, measuring: 100) }
+
+    /// Purchases of five years ago arrive after those of today: some from their phones, then rows of the same age.
+    private static func backfill(_ submitted: Int, and rows: Int64, measuring grants: Int) async throws {
+        let disk = CrashableDisk(seed: 34)
+        var options = SQLiteDatabase.Options(.ledger)
+        options.vfs = disk.vfs
+        try await Shop.open(ledger: options, change: { $0.orders.perHour = 5_000 }) { shop in
+            var old: [Payment] = []
+            for number in 0..<submitted {
+                old.append(try await shop.pay(token: try await shop.openOrder(as: "returning\(number % 40)")))
+            }
+            shop.time.advance(seconds: 5 * 365 * 86_400)
+            let today = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            #expect(try await shop.submit(today.signed, as: .user("ann"))["outcome"].text == "granted")
+            _ = try await cost(of: 20, in: shop, on: disk)
+            let before = try await cost(of: grants, in: shop, on: disk)
+            for payment in old {
+                let reply = try await shop.submit(payment.signed, as: .user("ann"))
+                #expect(reply["outcome"].text == "granted")
+            }
+            if rows > 0 {
+                try await AgedLedger(product: ProductID(Shop.points60), points: 60, environment: .sandbox).write(
+                    rows, until: shop.time.now.adding(seconds: -365 * 86_400), in: shop.ledger)
+            }
+            _ = try await cost(of: 20, in: shop, on: disk)
+            let after = try await cost(of: grants, in: shop, on: disk)
+            #expect(after < before * 2, "\(before) operations became \(after)")
+            for payment in [old[0], old[submitted - 1], today] {
+                #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "alreadyGranted")
+            }
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(try await shop.decisions(on: old[0].id).map(\.decision) == ["late", "granted"])
+            #expect(try await shop.decisions(on: today.id).map(\.decision) == ["granted"])
         }
     }
 }

@@ -37,17 +37,18 @@ import TillServer
         }
     }
 
-    @Test("Within the window there is no mark, to the second")
-    func withinTheWindow() async throws {
-        try await Shop.open { shop in
+    @Test("Within `delivery.lateAfterDays` there is no mark, to the second (G6)", arguments: [7, 30] as [Int64])
+    func withinTheWindow(_ days: Int64) async throws {
+        try await Shop.open(change: { $0.delivery.lateAfterDays = days }) { shop in
             let first = try await shop.pay(token: try await shop.openOrder(as: "ann"))
-            shop.time.advance(seconds: 30 * Self.day)
+            shop.time.advance(seconds: days * Self.day)
             #expect(try await shop.submit(first.signed, as: .user("ann"))["outcome"].text == "granted")
             #expect(try await decisions(first, in: shop) == ["granted"])
             let second = try await shop.pay(token: try await shop.openOrder(as: "ann"))
-            shop.time.advance(seconds: 30 * Self.day + 1)
+            shop.time.advance(seconds: days * Self.day + 1)
             #expect(try await shop.submit(second.signed, as: .user("ann"))["outcome"].text == "granted")
             #expect(try await decisions(second, in: shop) == ["late purchase_date", "granted"])
+            #expect(try await mark(second, in: shop)?.hasSuffix("the window is \(days) days") == true)
         }
     }
 

@@ -150,6 +150,110 @@ import TillThreads
         }
     }
 
+    @Test("A change of plan moves the events to the converted end, and names the new service (C5)")
+    func converted() async throws {
+        try await open { shop, backend in
+            let start = shop.time.now
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            try await pass(days: 15, shop, backend)
+            try await shop.buyPlan("premium_monthly", as: "u1")
+            try await pass(days: 60, shop, backend)
+            // Half of 2.99 is 1.495, at 0.233 a day: 6.416309 days, rounded up to a second.
+            let end = start.adding(seconds: 45 * Self.day + 554_370).rfc3339
+            #expect(
+                try backend.events() == [
+                    "service.expiring u1 before_P7D premium \(end)", "service.expiring u1 before_P1D premium \(end)",
+                    "service.expired u1 expired premium \(end)",
+                ])
+        }
+    }
+
+    @Test("A subscription that renews is not announced; with the renewal switched off its end is (C7)")
+    func renewalSwitchedOff() async throws {
+        try await open { shop, backend in
+            let first = try await shop.buyPlan("premium_monthly_auto", as: "u1")
+            _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+            func change(_ action: String) async throws {
+                shop.time.advance(seconds: 1)
+                let reply = try await shop.ask(.post, "/emulator/subscriptions/\(first)/\(action)")
+                #expect(reply.status == 200, "\(reply.body)")
+                await shop.emulator.sendDueNotifications()
+            }
+            try await change("cancel")
+            try await change("resume")
+            for _ in 0..<40 {
+                shop.time.advance(seconds: Self.day)
+                _ = try await shop.ask(.get, "/emulator/subscriptions/\(first)")
+                await shop.emulator.sendDueNotifications()
+                try await backend.deliver()
+            }
+            #expect(try backend.events() == [])
+            try await change("cancel")
+            let rights = try await shop.send(.get, "/v1/users/u1/entitlements", as: .user("u1"))
+            let end = try #require(rights["data"].list.first).at("expiresAt").text
+            try await pass(days: 40, shop, backend)
+            #expect(
+                try backend.events() == [
+                    "service.expiring u1 before_P7D premium \(end)", "service.expiring u1 before_P1D premium \(end)",
+                    "service.expired u1 expired premium \(end)",
+                ])
+        }
+    }
+
+    @Test("A refund that Apple reverses restores the events (U5)")
+    func reversed() async throws {
+        try await open { shop, backend in
+            let end = after(shop.time.now, 30)
+            let id = try await shop.buyPlan("basic_monthly", as: "u1")
+            try await pass(days: 10, shop, backend)
+            let refunded = try await shop.ask(.post, "/emulator/transactions/\(id)/refund")
+            _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
+            try await pass(days: 5, shop, backend)
+            let reversed = try await shop.ask(.post, "/emulator/transactions/\(id)/refundReversal")
+            _ = try await shop.submit(reversed["signedTransaction"].text, as: .user("u1"))
+            try await pass(days: 40, shop, backend)
+            #expect(
+                try backend.events() == [
+                    "service.expiring u1 before_P7D basic \(end)", "service.expiring u1 before_P1D basic \(end)",
+                    "service.expired u1 expired basic \(end)",
+                ])
+        }
+    }
+
+    @Test("The server's own jobs send the three events; only time passes")
+    func byTheJobs() async throws {
+        try await CloudShop.open { shop in
+            let backend = try Backend(of: shop)
+            let jobs = BackgroundJobs(backend.server) { _ in try? await Task.sleep(for: .milliseconds(5)) }
+            let running = Task { await jobs.run() }
+            func eventsArrive(_ count: Int) async -> Bool {
+                await eventually { backend.got.withLock { $0.count } >= count }
+            }
+            let end = after(shop.time.now, 30)
+            let recorded = await eventually { (try? await Self.knowsEndpoint(shop)) == true }
+            #expect(recorded, "an endpoint gets the events from its first run on")
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            for (number, days) in [23, 6, 1].enumerated() {
+                shop.time.advance(seconds: Int64(days) * Self.day)
+                #expect(await eventsArrive(number + 1))
+            }
+            #expect(
+                try backend.events() == [
+                    "service.expiring u1 before_P7D basic \(end)", "service.expiring u1 before_P1D basic \(end)",
+                    "service.expired u1 expired basic \(end)",
+                ])
+            running.cancel()
+            await running.value
+            await backend.stop()
+        }
+    }
+
+    private static func knowsEndpoint(_ shop: Shop) async throws -> Bool {
+        try await shop.ledger.read { connection in
+            try connection.first("SELECT 1 FROM webhook_endpoints", []) { _ in true } ?? false
+        }
+    }
+
     @Test("An endpoint that fails gets the event again, under the same id, and later ones after it")
     func failing() async throws {
         try await open { shop, backend in

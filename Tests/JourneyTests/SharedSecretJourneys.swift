@@ -179,12 +179,17 @@ struct SharedSecretJourneys {
 
     @Test(
         "Troubles of Apple's keep the receipt waiting, and it is granted without the phone afterwards (P2, U7)",
-        arguments: [21002, 21004, 21005, 21009, 21100, 21199, 29999])
-    func troubles(_ status: Int) async throws {
+        arguments: [
+            21000, 21001, 21002, 21004, 21005, 21008, 21009, 21100, 21199, 29999,
+        ] as [JSONValue] + [
+            ["status": 21150, "is_retryable": 1], ["status": 21100, "is-retryable": true],
+            ["status": 21199, "is_retryable": "true"],
+        ])
+    func troubles(_ status: JSONValue) async throws {
         try await open { shop, line in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
-            line.rewrite = { _ in ["status": .int(Int64(status))] }
+            line.rewrite = { _ in status.int == nil ? status : ["status": status] }
             try await waits(payment, shop, line)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await shop.status(of: order) == "completed")
@@ -226,26 +231,49 @@ struct SharedSecretJourneys {
 
     @Test(
         "Apple's final no grants nothing, is logged, and is not repeated (P2, P9)",
-        arguments: [(21003, false), (21010, false), (21100, true)])
-    func final(_ status: Int, _ hasFlag: Bool) async throws {
+        arguments: [
+            (21003, [:], "receipt_needs_refresh"), (21010, [:], "receipt_refused"),
+            (21100, ["is-retryable": false], "receipt_refused"), (21199, ["is_retryable": "0"], "receipt_refused"),
+        ] as [(Int64, [String: JSONValue], String)])
+    func final(_ status: Int64, _ flag: [String: JSONValue], _ code: String) async throws {
         try await open { shop, line in
             let order = try await shop.openOrder(as: "ann")
             let payment = try await shop.pay(token: order)
             line.outage = AppleConnectionError(.timedOut)
             #expect(try await shop.post(receiptOf: payment, order: order, as: "ann")["outcome"] == "accepted")
             line.outage = nil
-            let answer: JSONValue = ["status": .int(Int64(status)), "is-retryable": hasFlag ? false : .null]
-            line.rewrite = { _ in answer }
+            line.rewrite = { _ in .object(flag.merging(["status": .int(status)]) { $1 }) }
             shop.time.advance(seconds: 3_600)
             #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 1)
             #expect(try await waiting(in: shop) == 0)
             shop.time.advance(seconds: 120)
             let reply = try await shop.post(receiptOf: payment, order: order, as: "ann")
-            #expect(reply.status == 422 && reply.code == "receipt_refused", "\(reply.body)")
+            #expect(reply.status == 422 && reply.code == code, "\(reply.body)")
             #expect(reply["detail"].text.contains("\(status)"))
             #expect(try await shop.grantCount() == 0)
             let logged = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: order, limit: 9) }
-            #expect(logged.map(\.code).contains("receipt_refused"))
+            #expect(logged.map(\.code).contains(code))
+            #expect(try await shop.status(of: order) == "prepared", "open for another proof")
+        }
+    }
+
+    @Test("21006 confirms an expired subscription: the paid period is recorded, and gives no right now (P2)")
+    func expired() async throws {
+        let monthly = CloudShop.prefix + "premium_monthly_auto"
+        try await open(change: { $0.catalog = CloudShop.catalog }) { shop, line in
+            try await CloudShop.stock(shop)
+            let order = try await shop.openOrder(monthly, as: "ann")
+            let payment = try await shop.pay(monthly, token: order, storefront: "USA")
+            line.rewrite = { answer in
+                .object((answer.object ?? [:]).merging(answer["status"] == 0 ? ["status": 21006] : [:]) { $1 })
+            }
+            shop.time.advance(seconds: 40 * 86_400)
+            let reply = try await shop.post(receiptOf: payment, monthly, order: order, as: "ann")
+            #expect(reply.status == 200 && reply["outcome"].text == "granted", "\(reply.body)")
+            #expect(line.asked == Self.asked)
+            #expect(try await shop.status(of: order) == "completed")
+            let rights = try await shop.send(.get, "/v1/users/ann/entitlements", as: .user("ann"))
+            #expect(rights.status == 200 && rights["data"].list.isEmpty, "\(rights.body)")
         }
     }
 

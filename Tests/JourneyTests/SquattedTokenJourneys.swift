@@ -59,9 +59,14 @@ import TillServer
                 #expect(try await open(id, as: .user("eve"), in: shop).status == 400)
                 #expect(try await open(id, as: .backend, buyer: "eve", in: shop).status == 400)
                 #expect(try await register(id, for: "eve", in: shop).status == 400)
+                // Ann's order is as old as the payment: the next ground applies as if the payment had no token.
+                let order = try await shop.openOrder(as: "ann")
                 let payment = try await shop.pay(token: id)
                 let reply = try await shop.submit(payment.signed, as: .user("ann"))
                 #expect(reply.status == 202 && reply["reason"].text == "no_owner")
+                let named = try await shop.submit(payment.signed, as: .user("ann"), orderID: order)
+                #expect(named["outcome"].text == "granted" && named["orderId"].text == order.description)
+                #expect(try await shop.decisions(on: payment.id).last?.ground == "order_id")
             }
         }
     }

@@ -3,8 +3,12 @@ import TillBilling
 import TillJSON
 
 @Suite("Plans that are bought once, again, and for other devices") struct StackedPlanJourneys {
-    /// The name of the row | `day product`, with the number of units before it, `~` for a purchase refunded at the end
-    /// | the resulting service, with its end in days and seconds.
+    /// The name of the row | `day product`, with the number of units before it, the device after an `@`, `~` for a
+    /// purchase refunded at the end | the resulting services, each with its end in days and seconds.
+    ///
+    /// By hand, with a balance of (price paid × rest ÷ bought time), a daily price of the new plan, and the days that
+    /// the balance buys. Downgrade: 699 × 20/30 = 466 ÷ (299/30) = 46.755853. Above the price: 2999 × 300/365 ÷
+    /// (299/30) = 247.317542. Two devices on the account's plan: 598 × 45/60 = 448.5 ÷ (699/30) = 19.248927.
     static let table = """
         consumables stack    | 0 basic_monthly, 10 basic_monthly                    | basic_monthly 60
         non-renewing too     | 0 basic_pass, 10 basic_pass                          | basic_monthly 60
@@ -14,6 +18,10 @@ import TillJSON
         converted            | 0 basic_pass, 15 premium_monthly                     | premium_monthly 51+35970
         refund of one        | 0 basic_pass, 10 ~basic_pass, 20 basic_pass          | basic_monthly 60
         refund of the change | 0 basic_pass, 10 ~premium_monthly, 20 basic_pass     | basic_monthly 60
+        downgrade            | 0 premium_monthly, 10 basic_monthly                  | basic_monthly 86+65306
+        above the new price  | 0 basic_annual, 65 basic_monthly                     | basic_monthly 342+27436
+        two devices          | 0 basic_monthly@a, 0 basic_monthly@b, 15 premium_monthly | premium_monthly 64+21508
+        a trial is worth 0   | 0 trial, 2 premium_monthly                           | premium_monthly 32, trial 7
         """
 
     @Test("The server keeps the time of non-renewing subscriptions as of consumables: purchases stack (C11)")
@@ -24,12 +32,30 @@ import TillJSON
                 try #require(cells.count == 3)
                 let start = shop.time.now
                 try await buy(cells[1], as: "u\(number)", shop)
-                let end = cells[2].split { " +".contains($0) }.dropFirst().compactMap { Int64($0) }
-                let seconds = (end.first ?? 0) * 86_400 + (end.dropFirst().first ?? 0)
-                let plan = cells[2].prefix { $0 != " " }
-                let had = "service \(plan.prefix { $0 != "_" }) \(plan) \(start.adding(seconds: seconds).rfc3339)"
-                #expect(try await shop.rights(of: "u\(number)") == [had], "\(row)")
+                let expected = cells[2].split(separator: ",").map { service in
+                    let words = service.split { " +".contains($0) }
+                    let numbers = words.dropFirst().compactMap { Int64($0) }
+                    let seconds = (numbers.first ?? 0) * 86_400 + (numbers.dropFirst().first ?? 0)
+                    let right = words[0].prefix { $0 != "_" }
+                    return "service \(right) \(words[0]) \(start.adding(seconds: seconds).rfc3339)"
+                }
+                #expect(try await shop.rights(of: "u\(number)").sorted() == expected.sorted(), "\(row)")
             }
+        }
+    }
+
+    @Test("A plan for the account takes over the service of each device that a plan was bought for (C5)")
+    func devicesToAccount() async throws {
+        let basic = ["basic_monthly", "basic_annual"].map { ProductID(CloudShop.prefix + $0) }
+        let products =
+            CloudShop.catalog.products.filter { !basic.contains($0.id) }
+            + CloudShop.catalog(scope: .device).products.filter { basic.contains($0.id) }
+        try await CloudShop.open(change: { $0.catalog = Catalog(products: products) }) { shop in
+            let start = shop.time.now
+            try await buy("0 basic_monthly@a, 5 basic_monthly@b, 15 premium_monthly", as: "u1", shop)
+            // 299 × 15/30 + 299 × 20/30 = 348.83 ÷ (699/30) = 14.971388 days.
+            let end = start.adding(seconds: 45 * 86_400 + 1_293_528).rfc3339
+            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(end)"])
         }
     }
 
@@ -41,9 +67,11 @@ import TillJSON
             try #require(words.count == 2)
             let day = try #require(Int64(words[0]))
             shop.time.advance(seconds: start.seconds + day * 86_400 - shop.time.now.seconds)
-            let name = words[1].drop { $0 == "~" }
-            let quantity = Int64(name.prefix { $0.isNumber }) ?? 1
-            let id = try await shop.buyPlan(String(name.drop { $0.isNumber }), as: buyer, quantity: quantity)
+            let parts = words[1].drop { $0 == "~" }.split(separator: "@")
+            let quantity = Int64(parts[0].prefix { $0.isNumber }) ?? 1
+            let id = try await shop.buyPlan(
+                String(parts[0].drop { $0.isNumber }), as: buyer, device: parts.dropFirst().first.map(String.init),
+                quantity: quantity)
             if words[1].hasPrefix("~") { refunds.append(id) }
         }
         for id in refunds {

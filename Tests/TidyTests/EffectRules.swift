@@ -40,6 +40,9 @@ enum EffectRules {
             path: "Sources/TillClient/State/CacheFile.swift", effects: [.system],
             reason: "the files of the cached products and entitlements, passed in as values"),
         Exception(
+            path: "Sources/TillClient/OrderJournal/PreferencesDisk.swift", effects: [.system],
+            reason: "the identity of a guest on an Apple TV, passed in as a disk"),
+        Exception(
             path: "Sources/TillClient/State/TillStoreModel.swift", effects: [.task],
             reason: "SwiftUI's model of the store, on the main actor of Apple's platforms"),
         Exception(

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// The declarations of Package.swift, read as text: SwiftPM would wait for the lock that the running test holds.
@@ -6,6 +7,8 @@ struct Manifest {
         let kind: String
         let line: Int
         let dependencies: Set<String>
+        /// Those that it has on Linux only.
+        let linuxDependencies: Set<String>
         let isLinuxOnly: Bool
     }
 
@@ -47,7 +50,8 @@ struct Manifest {
                 text.contains("] + linuxOnly")
                 ? ["StoreKit", "TillHTTP"] : text.contains("] + storeKit") ? ["StoreKit"] : []
             targets[name] = Target(
-                kind: kind, line: index + 1, dependencies: Set(listed + onLinux), isLinuxOnly: linux.contains(true))
+                kind: kind, line: index + 1, dependencies: Set(listed + onLinux), linuxDependencies: Set(onLinux),
+                isLinuxOnly: linux.contains(true))
         }
         self.targets = targets
         outsidePackages = outside
@@ -113,6 +117,18 @@ enum ManifestRules {
         return findings
     }
 
+    /// What Xcode shows on a Mac: the kit and its tests, and nothing that would need a C library there.
+    static func outsideLinux(_ manifest: Manifest) -> [Finding] {
+        let everywhere = manifest.targets.filter { !$0.value.isLinuxOnly }
+        return everywhere.sorted { $0.key < $1.key }.flatMap { name, target -> [Finding] in
+            guard PackageLayout.kit.contains(name) else {
+                return [Finding("Package.swift", target.line, "\(name) belongs under #if os(Linux)")]
+            }
+            return target.dependencies.subtracting(target.linuxDependencies).filter { everywhere[$0] == nil }.sorted()
+                .map { Finding("Package.swift", target.line, "\(name) needs \($0), which only Linux has") }
+        }
+    }
+
     /// An import that Package.swift does not declare compiles only while another module brings it along.
     static func undeclared(in source: SwiftSource, _ manifest: Manifest) -> [Finding] {
         guard source.isSource, let target = source.target, let declared = manifest.targets[target] else { return [] }
@@ -140,6 +156,56 @@ struct ManifestTests {
     func declares() throws {
         let manifest = try #require(Manifest(Checkout.current))
         expectNone(Checkout.current.sources.flatMap { ManifestRules.undeclared(in: $0, manifest) })
+    }
+
+    @Test("What a Mac sees is the kit and its tests, without a C library")
+    func outsideLinux() throws {
+        let manifest = try #require(Manifest(Checkout.current))
+        expectNone(ManifestRules.outsideLinux(manifest))
+        #expect(PackageLayout.kit.allSatisfy { manifest.targets[$0]?.isLinuxOnly == false })
+    }
+
+    @Test("SwiftPM itself, off Linux, sees exactly the kit's libraries and its tests")
+    func dumpedOutsideLinux() throws {
+        struct Dump: Decodable {
+            struct Product: Decodable { let name: String }
+            struct Target: Decodable { let name: String }
+            let products: [Product]
+            let targets: [Target]
+        }
+        let text = try #require(Checkout.current.text("Package.swift"))
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-manifest-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        // Any system on which the condition is false.
+        try text.replacing("os(Linux)", with: "os(Windows)")
+            .write(to: folder.appendingPathComponent("Package.swift"), atomically: true, encoding: .utf8)
+        let (swift, output) = (Process(), Pipe())
+        swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        swift.arguments = [
+            "swift", "package", "--package-path", folder.path, "--manifest-cache", "none", "dump-package",
+        ]
+        swift.standardOutput = output
+        try swift.run()
+        let dump = output.fileHandleForReading.readDataToEndOfFile()
+        swift.waitUntilExit()
+        let seen = try JSONDecoder().decode(Dump.self, from: dump)
+        #expect(seen.products.map(\.name).sorted() == ["TillAPI", "TillBilling", "TillClient"])
+        #expect(Set(seen.targets.map(\.name)) == PackageLayout.kit)
+    }
+
+    @Test(
+        "A target and a dependency that a Mac does not have are found",
+        arguments: [
+            #".target(name: "TillHTTP"),"#,
+            #".target(name: "TillClient", dependencies: ["TillHTTP"]),"#,
+            "#if os(Linux)\n.target(name: \"TillJSON\"),\n#endif\n"
+                + ".testTarget(name: \"TillClientTests\", dependencies: [\"TillJSON\"] + storeKit),",
+            "#if os(Linux)\n#else\n.target(name: \"TillJSON\"),\n#endif",
+        ])
+    func findsLinuxOnly(_ text: String) {
+        let manifest = Manifest(SwiftSource(path: "Package.swift", text: text))
+        #expect(ManifestRules.outsideLinux(manifest).count == 1)
     }
 
     @Test(

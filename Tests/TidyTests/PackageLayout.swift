@@ -68,7 +68,7 @@ enum PackageLayout {
         "TillClient": ModuleRules(
             ["TillBilling", "TillAPI", "StoreKit", "TillHTTP"],
             system: essentials.union([
-                "FoundationNetworking", "Glibc", "Musl", "Darwin", "Combine", "Dispatch", "Network", "UIKit",
+                "FoundationNetworking", "Glibc", "Musl", "Darwin", "Combine", "Dispatch", "Network", "UIKit", "AppKit",
             ]), mayImportFoundation: true),
         // The whole system on one thread; `EffectRules` names its effects on the outside world.
         "TillSimulation": ModuleRules(
@@ -92,6 +92,11 @@ enum PackageLayout {
         "CTillOpenSSL", "CTillMicroHTTPD", "CTillCurl", "CTillSQLite", "CTillPostgres",
     ]
 
+    /// What apps build, with its tests: all that Xcode shows on a Mac.
+    static let kit: Set<String> = [
+        "TillBilling", "TillAPI", "TillClient", "TillBillingTests", "TillClientTests", "TillClientAppTests",
+    ]
+
     private static let exampleApp = ModuleRules(
         ["TillClient", "ExampleTerminal"], mayImportFoundation: true, effectsArePassedIn: false)
 
@@ -102,5 +107,5 @@ enum PackageLayout {
     ]
 
     /// Modules that tests may import besides the targets that Package.swift declares for them.
-    static let testSystem: Set<String> = serverSystem.union(["Testing", "FoundationNetworking"])
+    static let testSystem: Set<String> = serverSystem.union(["Testing", "FoundationNetworking", "UIKit"])
 }

@@ -2,7 +2,9 @@ import Testing
 
 enum SizeRules {
     /// Files that may be longer than 400 lines (but never longer than 600), each with its reason.
-    static let longFiles: [String: String] = [:]
+    static let longFiles: [String: String] = [
+        "Tests/TillClientTests/StoreSentences.swift": "one table: the sentences of every error"
+    ]
 
     static let softFileLimit = 400
     static let hardFileLimit = 600

@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 
-@Suite("The statuses of verifyReceipt, and when to retry (P2)")
+@Suite("The statuses of verifyReceipt, and their treatment (P2)")
 struct VerifyReceiptStatusTests {
     @Test(
         "Every published status has its name and its treatment (P2)",
@@ -40,39 +40,5 @@ struct VerifyReceiptStatusTests {
         let all = VerifyReceiptStatus.published
         #expect(all.map(\.rawValue) == [0] + Array(21000...21010))
         #expect(Set(all.map(\.name)).count == all.count)
-    }
-
-    @Test("Retries follow after 5 s, doubling to an hour, hourly for a day, then daily up to 30 days")
-    func schedule() throws {
-        let second: Int64 = 1_000
-        let delays = (1...).lazy.map { VerifyReceiptRetrySchedule.delay(afterAttempt: $0) }.prefix { $0 != nil }
-            .compactMap { $0 }
-        let all = Array(delays)
-        #expect(
-            all.prefix(12)
-                == [5, 10, 20, 40, 80, 160, 320, 640, 1_280, 2_560, 3_600, 3_600].map { $0 * second }[...])
-        #expect(all == all.sorted())
-        let day = 86_400 * second
-        let hourly = all.prefix { $0 < day }.reduce(0, +)
-        #expect((day..<day + 3_600 * second).contains(hourly))
-        #expect(all.drop { $0 < day }.allSatisfy { $0 == day })
-        let total = all.reduce(0, +)
-        #expect(total <= 30 * day && total > 29 * day)
-        for odd in [0, -1, Int.min] { #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: odd) == 5 * second) }
-        #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: .max) == nil)
-    }
-
-    @Test("A receipt that Apple calls malformed for over a day counts as malformed: an evening of 21002 does not (P2)")
-    func malformed() throws {
-        let malformed = VerifyReceiptRetryReason.status(.malformed)
-        var attempt = 1
-        var waited: Int64 = 0
-        while let delay = VerifyReceiptRetrySchedule.delay(afterAttempt: attempt, malformed) {
-            waited += delay
-            attempt += 1
-        }
-        #expect((86_400_000..<90_000_000).contains(waited))
-        #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: attempt, .status(.unavailable)) == 86_400_000)
-        #expect(VerifyReceiptRetrySchedule.delay(afterAttempt: attempt, .page) == 86_400_000)
     }
 }

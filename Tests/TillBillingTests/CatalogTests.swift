@@ -33,6 +33,22 @@ import TillBilling
         #expect(Catalog(products: []).findings.map(\.code) == [.noProducts])
     }
 
+    @Test("Only a subscription opens promotional offers, each once and by an id that App Store Connect can have (L2)")
+    func offers() throws {
+        func codes(_ offers: [String], _ type: ProductType = .autoRenewable) -> [Catalog.Finding.Code] {
+            let product = CatalogProduct(
+                id: ProductID("a"), type: type, names: LocalizedText(en: "Member", zh: "会员"),
+                price: Money(amount: 600, currency: Currency("CNY")), entitlement: "member", promotionalOffers: offers)
+            return Catalog(products: [product]).findings.map(\.code)
+        }
+        #expect(codes([]).isEmpty && codes(["loyal", "welcome-back"]).isEmpty && codes([], .consumable).isEmpty)
+        for offers in [["a", "a"], [""], ["with space"], ["优惠"], [String(repeating: "x", count: 101)]] {
+            #expect(codes(offers) == [.badOffers], "\(offers)")
+        }
+        #expect(codes((0...100).map { "offer\($0)" }) == [.badOffers])
+        #expect(codes(["loyal"], .nonRenewing) == [.badOffers] && codes(["loyal"], .consumable) == [.badOffers])
+    }
+
     @Test("Points are multiplied by the quantity, listed in a fixed order, and never overflow silently") func points() {
         let pack = product("a", points: ["points": 60, "bonus": 5])
         #expect(pack.points(quantity: 3)?.map { "\($0.kind) \($0.amount)" } == ["bonus 15", "points 180"])

@@ -20,7 +20,7 @@ import TillBilling
         let section = try #require(try Self.page(page).components(separatedBy: "\n\(heading)\n").dropFirst().first)
         let rows = section.components(separatedBy: "\n").drop { !$0.hasPrefix("|") }.prefix { $0.hasPrefix("|") }
         return rows.dropFirst(2).map { row in
-            row.split(separator: "|")[0].replacing("`", with: "").trimmingCharacters(in: .whitespaces)
+            row.split(separator: "|")[0].replacingOccurrences(of: "`", with: "").trimmingCharacters(in: .whitespaces)
         }
     }
 
@@ -77,7 +77,8 @@ import TillBilling
     func tokenWithoutOrder(_ row: String) throws {
         let sides = row.split(separator: "|").map(\.trimmed)
         let facts = DecisionRow(["token unknown"] + sides[0].split(separator: ",").map(\.trimmed))
-        let steps = PurchaseDecision(facts.facts).explanation.replacing("token names_no_order, ", with: "")
+        let steps = PurchaseDecision(facts.facts).explanation
+            .replacingOccurrences(of: "token names_no_order, ", with: "")
         #expect("\(facts.decision): \(steps)" == sides[1])
     }
 

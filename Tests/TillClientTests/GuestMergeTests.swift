@@ -1,7 +1,6 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -45,7 +44,7 @@ struct GuestMergeTests {
         let world = PretendWorld()
         let store = try await world.launch(nil)
         let guest = await store.guestID
-        let asked = Locked(false)
+        let asked = Guarded(false)
         let merge = await store.signIn(
             "ann",
             mergingGuest: {

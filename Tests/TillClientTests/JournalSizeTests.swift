@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillBilling
 
@@ -35,12 +36,11 @@ struct JournalSizeTests {
         #expect(file.state.now.writes + file.state.now.rewrites == 40_000)
         #expect(file.state.now.rewrites < 1_000)
 
-        let clock = ContinuousClock()
-        let started = clock.now
+        let started = Date()
         let reopened = try OrderJournal(disk: file.disk)
-        let took = clock.now - started
+        let took = Date().timeIntervalSince(started)
         #expect(reopened.recovery.orders == 10_000)
-        #expect(took < .seconds(5), "opened in \(took)")
+        #expect(took < 5, "opened in \(took) s")
         #expect(await reopened.entries() == journal.entries())
 
         let before = file.state.now.bytesWritten

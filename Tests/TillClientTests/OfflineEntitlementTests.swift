@@ -2,7 +2,6 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -216,7 +215,7 @@ struct OfflineEntitlementTests {
         world.answer("bob", [], points: 20)
         let store = try await world.launch()
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let isUnderWay = Locked(false)
+        let isUnderWay = Guarded(false)
         world.state.withLock { state in
             state.onRequest = {
                 isUnderWay.withLock { $0 = true }

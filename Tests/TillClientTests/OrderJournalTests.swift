@@ -151,6 +151,34 @@ struct OrderJournalTests {
         #expect(await Set(reopened.entries().map(\.label)) == Set(labels))
     }
 
+    @Test("The price paid and a plan's device are read back; an entry without them has the form of older versions (L6)")
+    func payments() async throws {
+        let paid = Money(amount: 1_200, currency: Currency("CNY"))
+        let nonce = try #require(OrderIDNonce(bytes: [UInt8](repeating: 7, count: 16)))
+        for (label, price, device) in [
+            (nil, paid, nil), (ProductLabel(name: "60 点", kind: .topUp), paid, "camera-7"), (nil, nil, "camera-7"),
+            (ProductLabel(name: "Pro", kind: nil), nil, nil), (nil, nil, nil),
+        ] as [(ProductLabel?, Money?, String?)] {
+            let file = PretendDisk()
+            let journal = try OrderJournal(disk: file.disk)
+            var begun = JournalEntry(
+                preparing: nonce, productID: ProductID("p"), quantity: 1, price: nil, label: label,
+                userID: UserID("ann"), at: noon)
+            begun.device = device
+            try await journal.add(begun)
+            try await journal.complete(begun.id, as: .completed, at: noon, reason: "granted", paid: price)
+            let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+            #expect(reopened.recovery.isClean)
+            #expect(await reopened.entries() == journal.entries())
+            let entry = try #require(await reopened.entries().first)
+            #expect(entry.paid == price && entry.device == device && entry.label == label && entry.idNonce == nonce)
+            #expect(StoreOrder(entry).total == price)
+            var writer = JournalWriter()
+            JournalRecord.entry(entry).encode(to: &writer)
+            #expect(writer.bytes.first == (price != nil || device != nil ? 7 : label != nil ? 6 : 5))
+        }
+    }
+
     @Test("L11: twenty orders changed concurrently lose nothing")
     func concurrent() async throws {
         let file = PretendDisk()

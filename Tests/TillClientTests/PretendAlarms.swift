@@ -1,5 +1,4 @@
-import TillClient
-import TillThreads
+@testable import TillClient
 
 /// Callers that wait for virtual time, until it has passed or their task is cancelled.
 final class PretendAlarms: Sendable {
@@ -9,7 +8,7 @@ final class PretendAlarms: Sendable {
         var last = 0
     }
 
-    private let state = Locked(State())
+    private let state = Guarded(State())
 
     var count: Int { state.now.waiting.count }
 

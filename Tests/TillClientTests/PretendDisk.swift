@@ -1,5 +1,4 @@
-import TillClient
-import TillThreads
+@testable import TillClient
 
 /// A disk in memory that can be full, can lose data, and can lose power during a write.
 final class PretendDisk: Sendable {
@@ -20,9 +19,9 @@ final class PretendDisk: Sendable {
         }
     }
 
-    let state: Locked<State>
+    let state: Guarded<State>
 
-    init(_ bytes: [UInt8] = []) { state = Locked(State(bytes: bytes)) }
+    init(_ bytes: [UInt8] = []) { state = Guarded(State(bytes: bytes)) }
 
     var bytes: [UInt8] { state.now.bytes }
 

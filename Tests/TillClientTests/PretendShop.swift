@@ -1,6 +1,6 @@
+import Foundation
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -20,6 +20,8 @@ struct PretendShop {
     var canPay = true
     var sells = ["points.60", "points.300", "points.980"]
     var error: AppStoreError?
+    /// The first option that this StoreKit lacks.
+    var unsupported: UnsupportedOption?
     /// The buyer's actions at the next payment sheets; pays by default.
     var sheets: [Sheet] = []
     /// Awaited while a payment sheet is shown.
@@ -52,7 +54,7 @@ extension PretendWorld {
                 // Returns all products whatever was requested, so taking the first one would be wrong.
                 return sells.map(Self.listing)
             },
-            purchase: { await self.showSheet($0) },
+            unsupported: { _, _ in self.shop.now.unsupported }, purchase: { await self.showSheet($0) },
             unfinished: { () async throws(AppStoreError) in self.state.now.queue },
             finish: queue.finish,
             current: { self.shop.now.current },
@@ -169,7 +171,7 @@ extension PretendWorld {
         return store
     }
 
-    private static func cache(_ file: Locked<[UInt8]?>) -> CacheFile {
+    private static func cache(_ file: Guarded<[UInt8]?>) -> CacheFile {
         CacheFile(read: { file.now }, replace: { bytes in file.withLock { $0 = bytes } })
     }
 
@@ -181,10 +183,10 @@ extension PretendWorld {
 
     /// Whether the condition holds within half a minute; only a failure takes that long. For background work.
     func sees(_ condition: () async -> Bool) async -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
-        while ContinuousClock.now < end {
+        let end = Date(timeIntervalSinceNow: 30)
+        while Date() < end {
             if await condition() { return true }
-            try? await Task.sleep(for: .milliseconds(1))
+            try? await Task.sleep(nanoseconds: 1_000_000)
         }
         return await condition()
     }

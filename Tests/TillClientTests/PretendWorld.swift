@@ -1,8 +1,8 @@
 import Foundation
 import TillAPI
 import TillBilling
-import TillClient
-import TillThreads
+
+@testable import TillClient
 
 /// A shop in memory around one device: its disk, the store's queue and the server, with a power switch.
 ///
@@ -42,19 +42,19 @@ final class PretendWorld: Sendable {
         var paid: Set<TransactionID> { Set(queue.map(\.id) + finished) }
     }
 
-    let state: Locked<State>
+    let state: Guarded<State>
     let file: PretendDisk
     let identity = PretendDisk()
-    let shop = Locked(PretendShop())
+    let shop = Guarded(PretendShop())
     let alarms = PretendAlarms()
-    let catalog = Locked<[UInt8]?>(nil)
-    let entitlements = Locked<[UInt8]?>(nil)
+    let catalog = Guarded<[UInt8]?>(nil)
+    let entitlements = Guarded<[UInt8]?>(nil)
     /// Tells the app that the device has a network again.
-    let network = Locked<AsyncStream<Void>.Continuation?>(nil)
-    private let spawned = Locked<[Task<Void, Never>]>([])
+    let network = Guarded<AsyncStream<Void>.Continuation?>(nil)
+    private let spawned = Guarded<[Task<Void, Never>]>([])
 
     init(disk: [UInt8] = []) {
-        state = Locked(State())
+        state = Guarded(State())
         file = PretendDisk(disk)
     }
 
@@ -280,7 +280,7 @@ struct PretendApp {
 
     init(_ world: PretendWorld) throws {
         journal = try OrderJournal(disk: world.disk)
-        purchase = OrderPreparation(journal: journal, server: world.server, effects: world.effects, deviceID: "phone")
+        purchase = OrderPreparation(journal: journal, server: world.server, effects: world.effects, phoneID: "phone")
         submitter = ProofSubmitter(journal: journal, queue: world.queue, server: world.server, effects: world.effects)
         retry = Resubmission(journal: journal, queue: world.queue, submitter: submitter, effects: world.effects)
     }
@@ -289,7 +289,7 @@ struct PretendApp {
     static let price = Money(amount: 600, currency: Currency("CNY"))
 }
 
-extension Locked {
+extension Guarded {
     /// The current value.
     var now: Value { withLock { $0 } }
 }

@@ -1,7 +1,6 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -124,6 +123,7 @@ struct SubmitTests {
         arguments: [
             Refusal.malformed, .missingChain, .chainLength, .badCertificate, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongDevice, .transactionMismatch, .productMismatch,
+            .receiptRefused,
         ])
     func refused(_ refusal: Refusal) async throws {
         let world = PretendWorld()
@@ -286,7 +286,7 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let transaction = world.pay(entry)
-        let (submitter, shown) = (app.submitter, Locked<Task<SubmitOutcome, Never>?>(nil))
+        let (submitter, shown) = (app.submitter, Guarded<Task<SubmitOutcome, Never>?>(nil))
         world.state.withLock {
             $0.onRequest = {
                 shown.withLock { $0 = Task { await submitter.resubmit(transaction) } }

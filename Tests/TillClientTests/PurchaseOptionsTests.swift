@@ -2,7 +2,6 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -18,11 +17,11 @@ struct PurchaseOptionsTests {
         options.metadata = ["room": "42", "seat": "学"]
         #expect(try await store.purchase("points.60", options: options).order?.status == .completed)
         let body = try #require(world.state.now.opened.last)
-        #expect(body.quantity == 2 && body.deviceId == "camera-7")
+        #expect(body.quantity == 2 && body.deviceId == "camera-7" && body.phoneId == "phone")
         #expect(body.metadata == .object(["room": .string("42"), "seat": .string("学")]))
         #expect(try await store.purchase("points.60").order?.status == .completed)
         let plain = try #require(world.state.now.opened.last)
-        #expect(plain.deviceId == "phone" && plain.metadata == nil && plain.quantity == 1)
+        #expect(plain.deviceId == nil && plain.phoneId == "phone" && plain.metadata == nil && plain.quantity == 1)
         await world.end(store)
     }
 
@@ -187,13 +186,14 @@ struct PurchaseOptionsTests {
         let shown = try #require(world.shop.now.sheetsShown.first)
         #expect(shown.order == order.uuid)
         #expect(
-            shown.offer
+            shown.terms.offer
                 == SignedOffer(
-                    id: "spring", keyID: "KEY", nonce: UniqueID(high: 3, low: 4), timestamp: 5, signature: "c2ln"))
+                    id: "spring",
+                    form: .classic(keyID: "KEY", nonce: UniqueID(high: 3, low: 4), timestamp: 5, signature: "c2ln")))
         #expect(
             world.state.now.requests.prefix(2) == ["POST \(Paths.orders)", "POST \(Paths.promotionalOffers)"])
         #expect(try await store.purchase("points.60").order != nil)
-        #expect(world.shop.now.sheetsShown.last?.offer == nil)
+        #expect(world.shop.now.sheetsShown.last?.terms.offer == nil)
         await world.end(store)
     }
 

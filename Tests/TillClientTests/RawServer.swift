@@ -1,6 +1,12 @@
 import Foundation
-import Glibc
-import TillThreads
+
+@testable import TillClient
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#endif
 
 /// A server that misbehaves: it reads one request per connection, and the test decides what it does next.
 final class RawServer: Sendable {
@@ -19,7 +25,7 @@ final class RawServer: Sendable {
             var sent = 0
             while sent < bytes.count {
                 let count = bytes.withUnsafeBytes {
-                    Glibc.send(descriptor, $0.baseAddress?.advanced(by: sent), bytes.count - sent, Int32(MSG_NOSIGNAL))
+                    RawServer.write($0.baseAddress?.advanced(by: sent), bytes.count - sent, to: descriptor)
                 }
                 guard count > 0 else { return false }
                 sent += count
@@ -39,8 +45,8 @@ final class RawServer: Sendable {
 
     let port: UInt16
     private let listener: Int32
-    private let isOpen = Locked(true)
-    private let seen = Locked<[String]>([])
+    private let isOpen = Guarded(true)
+    private let seen = Guarded<[String]>([])
 
     var requests: [String] { seen.now }
     var url: String { "http://127.0.0.1:\(port)" }
@@ -84,8 +90,24 @@ final class RawServer: Sendable {
         try await body(port(of: descriptor))
     }
 
+    /// Sends without a signal when the other end has closed.
+    private static func write(_ bytes: UnsafeRawPointer?, _ count: Int, to descriptor: Int32) -> Int {
+        #if canImport(Darwin)
+            // Darwin has no flag for it, but an option of the socket.
+            var isOn: Int32 = 1
+            setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &isOn, socklen_t(MemoryLayout<Int32>.size))
+            return send(descriptor, bytes, count, 0)
+        #else
+            return send(descriptor, bytes, count, Int32(MSG_NOSIGNAL))
+        #endif
+    }
+
     private static func bound() throws -> Int32 {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #if canImport(Darwin)
+            let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        #else
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        #endif
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian

@@ -2,7 +2,6 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -10,11 +9,11 @@ import TillThreads
 struct ReadsTests {
     /// A server that answers from a list and records its requests.
     private final class Scripted: Sendable {
-        let answers: Locked<[TransportResponse]>
-        let asked = Locked<[TransportRequest]>([])
-        let renewals = Locked(0)
+        let answers: Guarded<[TransportResponse]>
+        let asked = Guarded<[TransportRequest]>([])
+        let renewals = Guarded(0)
 
-        init(_ answers: [TransportResponse]) { self.answers = Locked(answers) }
+        init(_ answers: [TransportResponse]) { self.answers = Guarded(answers) }
 
         func access(renewsTo token: String = "first", as user: String = "ann") -> ServerAccess {
             ServerAccess(
@@ -141,7 +140,7 @@ struct ReadsTests {
         let server = Scripted([
             TransportResponse(status: 200, contentType: "application/json", body: Array(basic.utf8))
         ])
-        let preview = try await ServerReads(server: server.access(), deviceID: "phone").planPreview(
+        let preview = try await ServerReads(server: server.access(), phoneID: "phone").planPreview(
             "premium_monthly", quantity: 2)
         #expect(preview.change == .upgrade && preview.plan == "premium_monthly" && preview.quantity == 2)
         #expect(preview.deviceIDs == ["phone", "tv"])

@@ -1,7 +1,6 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -49,7 +48,7 @@ struct SignedCopyTests {
     @Test("Without one the receipt is sent, and the next attempt requests it again, also for an older version's proof")
     func later() async throws {
         let world = PretendWorld()
-        let copy = Locked<OrderID?>(nil)
+        let copy = Guarded<OrderID?>(nil)
         let app = try app(world) { transaction in copy.now.map { signed(transaction, for: $0) } ?? transaction }
         let entry = try await app.purchase.prepare(OrderRequest(PretendApp.points))
         let held = SubmitProofReply(
@@ -69,8 +68,8 @@ struct SignedCopyTests {
     @Test("A kept signed transaction is never replaced by a receipt that the queue shows later")
     func kept() async throws {
         let world = PretendWorld()
-        let has = Locked(true)
-        let target = Locked<OrderID?>(nil)
+        let has = Guarded(true)
+        let target = Guarded<OrderID?>(nil)
         let app = try app(world) { transaction in
             guard has.now, let order = target.now else { return transaction }
             return signed(transaction, for: order)

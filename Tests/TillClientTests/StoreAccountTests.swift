@@ -1,7 +1,6 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -131,7 +130,7 @@ struct StoreAccountTests {
     func lateToken() async throws {
         let signIn = SignInState { _ in }
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let asked = Locked(false)
+        let asked = Guarded(false)
         await signIn.enter(UserID("ann")) {
             asked.withLock { $0 = true }
             for await _ in gate { break }
@@ -201,8 +200,9 @@ struct StoreAccountTests {
         #expect(world.state.now.finished.count == finished.count + 2)
         world.shop.withLock { $0.owned = .success(owned) }
 
-        world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
+        world.state.withLock { $0.isAway = true }
         let offline = try await store.restore()
+        world.state.withLock { $0.isAway = false }
         #expect(Set(offline.waiting) == ["points.60", "points.300"] && offline.error?.code == .offline)
         world.shop.withLock { $0.owned = .failure(.cancelled) }
         await #expect(throws: TillError(.store(.cancelled))) { try await store.restore() }

@@ -1,14 +1,13 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
 @Suite("Callbacks of a purchase")
 struct StoreCallbackTests {
     /// Records the called callbacks.
-    private func callbacks(_ calls: Locked<[String]>) -> PurchaseCallbacks {
+    private func callbacks(_ calls: Guarded<[String]>) -> PurchaseCallbacks {
         @Sendable func note(_ name: String) { calls.withLock { $0.append(name) } }
         var callbacks = PurchaseCallbacks(
             paid: { note("paid \($0.status.rawValue)") },
@@ -53,7 +52,7 @@ struct StoreCallbackTests {
             default: break
             }
         }
-        let calls = Locked<[String]>([])
+        let calls = Guarded<[String]>([])
         store.purchase("points.60", callbacks: callbacks(calls))
         #expect(await world.sees { !calls.now.isEmpty })
         await world.end(store)
@@ -65,7 +64,7 @@ struct StoreCallbackTests {
         let world = PretendWorld()
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.askToBuy] }
-        let calls = Locked<[String]>([])
+        let calls = Guarded<[String]>([])
         let few = PurchaseCallbacks(
             paid: { _ in calls.withLock { $0.append("paid") } },
             deliveryPending: { _, _ in calls.withLock { $0.append("later") } },
@@ -84,7 +83,7 @@ struct StoreCallbackTests {
     func addPayment() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let calls = Locked<[String]>([])
+        let calls = Guarded<[String]>([])
         func add(_ user: String) {
             store.addPayment("points.60", user: user) { order in
                 calls.withLock { $0.append("success \(order.status.rawValue)") }

@@ -134,15 +134,19 @@ struct StoreErrorTests {
         ]
         for (error, problem) in purchase { #expect(AppStoreError(error) == problem) }
         let below = NSError(domain: "SKErrorDomain", code: 4)
-        let cases: [(StoreKitError, AppStoreError)] = [
+        var cases: [(StoreKitError, AppStoreError)] = [
             (.unknown, .unknown), (.userCancelled, .cancelled),
             (.networkError(URLError(.notConnectedToInternet)), .network(.offline)),
             (.networkError(URLError(.userCancelledAuthentication)), .cancelled),
             (.systemError(below), .paymentNotAllowed),
             (.systemError(NSError(domain: "AMSErrorDomain", code: 305)), .system(domain: "AMSErrorDomain", code: 305)),
             (.systemError(StoreKitError.systemError(below)), .unknown),
-            (.notAvailableInStorefront, .notAvailable), (.notEntitled, .notEntitled), (.unsupported, .unsupported),
+            (.notAvailableInStorefront, .notAvailable),
         ]
+        if #available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *) { cases.append((.notEntitled, .notEntitled)) }
+        if #available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, visionOS 2.4, *) {
+            cases.append((.unsupported, .unsupported))
+        }
         for (error, problem) in cases { #expect(AppStoreError(error) == problem, "\(error)") }
     }
 

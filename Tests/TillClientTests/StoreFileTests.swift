@@ -1,7 +1,6 @@
 import Foundation
 import Testing
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -72,7 +71,7 @@ struct StoreFileTests {
                     at: Instant(seconds: 1_800_000_000)))
         }
         let world = PretendWorld(disk: Array(whole.file.bytes.dropLast(5)))
-        let logged = Locked<[LogEvent]>([])
+        let logged = Guarded<[LogEvent]>([])
         var configuration = TillConfiguration(server: "https://till.test")
         configuration.log = { event in logged.withLock { $0.append(event) } }
         let store = try TillStore(

@@ -1,7 +1,6 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -29,7 +28,7 @@ struct StorePreviewTests {
         let seen = try await preview(store, world)
         let outcome = await store.buy(seen)
         #expect(outcome.order?.status == .completed && outcome.order?.quantity == 2)
-        let ended = Locked<[String]>([])
+        let ended = Guarded<[String]>([])
         store.purchase(
             seen.productID, options: PurchaseOptions(seen),
             callbacks: PurchaseCallbacks(
@@ -42,7 +41,7 @@ struct StorePreviewTests {
             price: Money(amount: 1_200, currency: Currency("CNY")))
         let opened = world.state.now.opened
         #expect(opened.map(\.preview) == [reported, reported] && opened.map(\.quantity) == [2, 2])
-        #expect(opened.allSatisfy { $0.productId == "points.60" && $0.deviceId != nil })
+        #expect(opened.allSatisfy { $0.productId == "points.60" && $0.phoneId != nil })
         #expect(await store.buy("points.60").error == nil && world.state.now.opened.last?.preview == nil)
         await world.end(store)
     }

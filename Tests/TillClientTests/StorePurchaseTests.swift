@@ -1,7 +1,6 @@
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -45,7 +44,7 @@ struct StorePurchaseTests {
     func orderFirst() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let seen = Locked<(onDisk: [JournalEntry], orders: [OrderID])>(([], []))
+        let seen = Guarded<(onDisk: [JournalEntry], orders: [OrderID])>(([], []))
         world.shop.withLock { shop in
             shop.onSheet = {
                 let entries = try? await OrderJournal(disk: world.file.disk).entries()
@@ -66,7 +65,7 @@ struct StorePurchaseTests {
     func paid() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let statuses = Locked<[OrderStatus]>([])
+        let statuses = Guarded<[OrderStatus]>([])
         world.state.withLock { state in
             state.onRequest = {
                 let entries = try? await OrderJournal(disk: world.file.disk).entries()
@@ -86,7 +85,7 @@ struct StorePurchaseTests {
     func deliveryPending() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let isOut = Locked(false)
+        let isOut = Guarded(false)
         world.state.withLock { state in
             state.onRequest = {
                 if isOut.now { world.state.withLock { $0.answers = [.failure(TransportError(.timedOut))] } }
@@ -179,13 +178,14 @@ struct StorePurchaseTests {
         let store = try await world.launch()
         world.shop.withLock { $0.sheets = [.askToBuy, .cancel] }
         let order = try #require(await store.buy("points.60").order)
+        #expect(await world.sees { world.state.now.requests.contains { $0.hasSuffix("/defer") } })
         // Approved and charged, and no event tells the app.
         let left = world.charge(PurchaseRequest(order: order.uuid, productID: order.product, quantity: 1))
         // The server is away: the purchase continues, and what was paid stays in the queue.
         world.state.withLock { $0.answers = [.failure(TransportError(.offline))] }
         guard case .cancelled = await store.buy("points.300") else { throw Unexpected("not cancelled") }
         #expect(world.state.now.queue == [left] && world.state.now.grants.isEmpty)
-        let granted = Locked<[TransactionID]>([])
+        let granted = Guarded<[TransactionID]>([])
         world.shop.withLock { shop in
             shop.onSheet = { granted.withLock { $0 = Array(world.state.now.grants.keys) } }
         }

@@ -261,6 +261,10 @@ enum StoreSentences {
         The receipt on this device belongs to another one. Restore your purchases to get a new receipt.
         本机的收据属于其他设备，请“恢复购买”以获取新的收据。
 
+        receipt_needs_refresh
+        The App Store doesn't accept the receipt on this device. Restore your purchases to get a new receipt.
+        App Store 不接受本机的收据，请“恢复购买”以获取新的收据。
+
         transaction_not_in_receipt transaction_mismatch product_mismatch
         The receipt doesn't show this purchase yet. Restore your purchases, then try again.
         收据中尚未包含此次购买，请“恢复购买”后重试。
@@ -334,8 +338,8 @@ enum StoreSentences {
         操作过于频繁，请等待一分钟后重试。
 
         bad_root stale_cursor unknown_entitlement unknown_currency undo_expired same_user not_the_owner \
-        unknown_transfer not_reversible unknown_transaction not_in_quarantine not_claimable unknown_order_number \
-        no_order_lookup no_in_app_purchase_key unknown_endpoint unknown_event report_unusable internal_error
+        unknown_transfer not_reversible unknown_transaction not_in_quarantine not_claimable \
+        no_in_app_purchase_key unknown_endpoint unknown_event report_unusable internal_error
         The server has a problem. Nothing is lost; try again later.
         服务器出现问题。没有丢失任何内容，请稍后重试。
 
@@ -347,6 +351,14 @@ enum StoreSentences {
         What was bought here belongs to another account and stays there. Sign in to that one, or tell support.
         此处购买的内容属于另一个账户并保留在那里。请登录那个账户，或联系客服。
 
+        unknown_order_number
+        No purchase without an owner has this number. Check the number in Apple's mail.
+        没有找到该订单号对应的待认领购买，请核对 Apple 邮件中的订单号。
+
+        no_order_lookup
+        Order numbers can't be looked up here. Send the number to support.
+        此处无法查询 Apple 订单号，请将订单号提供给客服。
+
         account_merged guest_merged
         This account is part of another one now. Sign in with that one.
         此账户已并入其他账户，请登录那个账户。
@@ -354,6 +366,10 @@ enum StoreSentences {
         quantity_not_allowed
         Choose a quantity from 1 to 10.
         请选择 1 到 10 之间的数量。
+
+        offer_not_open
+        This offer isn't open to you. Buy at the regular price, or ask support.
+        此优惠目前不对您开放。请按原价购买，或联系客服。
         """
 
     /// What the list of orders on the device says.

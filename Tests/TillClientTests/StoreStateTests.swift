@@ -2,7 +2,6 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
@@ -59,7 +58,7 @@ struct StoreStateTests {
     func states() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let seen = Locked<[StoreState]>([])
+        let seen = Guarded<[StoreState]>([])
         let loop = Task { for await state in store.states { seen.withLock { $0.append(state) } } }
         #expect(await world.sees { seen.now.first?.userID == "ann" })
         _ = try await store.purchase("points.60")
@@ -142,7 +141,7 @@ struct StoreStateTests {
     @Test("After the end of the store, the system's network messages reach nothing")
     func networkAfterwards() async throws {
         let world = PretendWorld()
-        let ended = Locked(false)
+        let ended = Guarded(false)
         let store = try await world.launch()
         world.network.now?.onTermination = { _ in ended.withLock { $0 = true } }
         await world.end(store)
@@ -167,7 +166,7 @@ struct StoreStateTests {
     @Test("The log has what happened with ids and codes, and neither user nor token nor proof")
     func log() async throws {
         let world = PretendWorld()
-        let events = Locked<[LogEvent]>([])
+        let events = Guarded<[LogEvent]>([])
         let store = try await world.launch(nil) { $0.log = { event in events.withLock { $0.append(event) } } }
         let user = "user-7f3a@example.com"
         await store.signIn(user) { user }

@@ -2,14 +2,13 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
-import TillThreads
 
 @testable import TillClient
 
 @Suite("Entitlements and subscriptions read by the app")
 struct SubscriptionReadsTests {
     /// Reads from a server that answers every request with one text.
-    private static func reads(_ text: String, asked: Locked<[String]> = Locked([])) -> ServerReads {
+    private static func reads(_ text: String, asked: Guarded<[String]> = Guarded([])) -> ServerReads {
         ServerReads(
             server: ServerAccess(
                 url: "https://till.test",
@@ -40,7 +39,7 @@ struct SubscriptionReadsTests {
 
     @Test("Access to a feature is checked with one call, for any name")
     func access() async throws {
-        let asked = Locked<[String]>([])
+        let asked = Guarded<[String]>([])
         let access = try await Self.reads(
             """
             {"entitlement":"a/b 学","allowed":false,"until":"2026-02-01T00:00:00Z","why":"refunded",
@@ -55,7 +54,7 @@ struct SubscriptionReadsTests {
 
     @Test("A subscription shows its next event; one with only the required members is read too")
     func subscriptions() async throws {
-        let asked = Locked<[String]>([])
+        let asked = Guarded<[String]>([])
         let found = try await Self.reads(
             """
             {"data":[{"originalTransactionId":"1","transactionId":"2","productId":"p","state":"active",

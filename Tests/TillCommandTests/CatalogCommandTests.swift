@@ -6,10 +6,12 @@ import TillJSON
 @testable import till
 
 @Suite("till catalog check (L2)") struct CatalogCommandTests {
-    private static func product(_ id: String, type: String = "Consumable", amount: Int = 600) -> String {
+    private static func product(
+        _ id: String, type: String = "Consumable", amount: Int = 600, currency: String = "CNY"
+    ) -> String {
         """
         {"id": "\(id)", "type": "\(type)", "names": {"en": "\(id)", "zh": "\(id)"},
-         "price": {"amount": \(amount), "currency": "CNY"}, "points": {"points": 60}}
+         "price": {"amount": \(amount), "currency": "\(currency)"}, "points": {"points": 60}}
         """
     }
 
@@ -37,12 +39,21 @@ import TillJSON
     private func findings(_ catalog: [String], _ store: [String]) async throws -> [String] {
         let ran = try await run(catalog: catalog, store: store, ["--json"])
         let list = try #require(try JSONValue(decoding: ran.out)["findings"]?.array, "\(ran.error)")
-        #expect(ran.code == (list.isEmpty ? .done : .refused))
-        for finding in list {
-            #expect(finding["finding"]?.string?.isEmpty == false && finding["cure"]?.string?.isEmpty == false)
+        #expect(ran.code == (list.allSatisfy { $0["severity"]?.string == "warning" } ? .done : .refused))
+        let chinese = try await run(catalog: catalog, store: store, ["--json"], language: "zh")
+        let translated = try #require(try JSONValue(decoding: chinese.out)["findings"]?.array, "\(chinese.error)")
+        #expect(translated.map { $0["code"] } == list.map { $0["code"] })
+        for (finding, translation) in zip(list, translated) {
+            for text in ["finding", "cure"] {
+                let (english, other) = (finding[text]?.string ?? "", translation[text]?.string ?? "")
+                #expect(!english.isEmpty && !english.unicodeScalars.contains(where: Self.isHan), "\(english)")
+                #expect(other != english && other.unicodeScalars.contains(where: Self.isHan), "\(other)")
+            }
         }
         return list.map { "\($0["code"]?.string ?? "") \($0["productId"]?.string ?? "")" }
     }
+
+    private static func isHan(_ scalar: Unicode.Scalar) -> Bool { (0x4E00...0x9FFF).contains(scalar.value) }
 
     @Test("A catalogue that agrees with the store has no findings and ends with 0")
     func agrees() async throws {
@@ -52,7 +63,7 @@ import TillJSON
         #expect(ran.code == .done && ran.out.contains("The catalogue and the store agree."))
     }
 
-    @Test("Each fault has a name and a cure, and the command ends with 1")
+    @Test("Each fault has a name and a cure in English and Chinese, and the command ends with 1")
     func faults() async throws {
         let sold = #"{"id": "p60", "tier": 1, \#(Self.approved), \#(Self.texts)}"#
         // Missing in the store, and missing in the catalogue.
@@ -74,6 +85,30 @@ import TillJSON
                 == ["missing_screenshot p1", "not_returned_by_the_store p1"])
         let first = #"{"id": "p60", "tier": 1, "state": "READY_TO_SUBMIT", \#(Self.texts)}"#
         #expect(try await findings([Self.product("p60")], [first]) == ["first_product_without_app_version p60"])
+    }
+
+    @Test("C1: a price in a currency without known price points is accepted with a warning; ¥9.9 stays a finding")
+    func uncheckedPrices() async throws {
+        let prices =
+            #""prices": {"CHN": {"amount": 600, "currency": "CNY"}, "BRA": {"amount": 990, "currency": "BRL"}}"#
+        let store = [#"{"id": "p60", \#(prices), \#(Self.approved), \#(Self.texts)}"#]
+        #expect(try await findings([Self.product("p60")], store) == ["price_not_checked p60"])
+        let inReais = Self.product("p60", amount: 990, currency: "BRL")
+        #expect(try await findings([inReais], store) == ["price_not_checked p60", "price_not_checked p60"])
+        let english = try await run(catalog: [inReais], store: store)
+        #expect(english.code == .done)
+        for text in [
+            "warning: price_not_checked  p60  p60 costs 9.90 BRL in BRA: no price points are known in BRL",
+            "The catalogue lists p60 at 9.90 BRL: no price points are known in BRL", "with the price that App Store",
+            "The catalogue and the store agree.",
+        ] { #expect(english.out.contains(text), "\(text): \(english.out)") }
+        let chinese = try await run(catalog: [inReais], store: store, language: "zh")
+        #expect(chinese.code == .done && chinese.out.contains("警告：price_not_checked  p60"))
+        #expect(chinese.out.contains("没有 BRL 的价格点资料，未经核对即接受"), "\(chinese.out)")
+        // A price that is known to be on no tier is no warning.
+        let both = try await run(catalog: [Self.product("p60", amount: 990)], store: store)
+        #expect(both.code == .refused && both.out.contains("\nprice_off_the_table  p60"), "\(both.out)")
+        #expect(!both.out.contains("agree"))
     }
 
     @Test("The old free subscription stands on both sides without a finding")

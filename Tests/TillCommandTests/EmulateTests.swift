@@ -13,10 +13,12 @@ struct EmulateTests {
         """
 
     /// Runs the command in this process; the recorder's process stops at once.
-    private func emulate(_ arguments: [String]) async -> (code: ExitCode, out: String, error: String) {
+    private func emulate(
+        _ arguments: [String], language: String = "en"
+    ) async -> (code: ExitCode, out: String, error: String) {
         let recorder = Recorder()
         let program = Program(commands: [.emulate], process: recorder.process())
-        let code = await program.run(["emulate", "--lang", "en"] + arguments)
+        let code = await program.run(["emulate", "--lang", language] + arguments)
         return (code, recorder.out, recorder.error)
     }
 
@@ -40,6 +42,20 @@ struct EmulateTests {
         #expect(ran.code == .done && ran.error.isEmpty, "\(ran.error)")
         let again = await emulate(["--products", file, "--data", directory.path + "/store"])
         #expect(again.code == .done && again.error.contains("already exists"), "\(again.error)")
+    }
+
+    @Test("C1: prices in currencies without known price points are loaded with a warning in both languages")
+    func uncheckedPrices() async throws {
+        let directory = try TemporaryDirectory()
+        let prices = #"{"BRA": {"amount": 990, "currency": "BRL"}, "IND": {"amount": 8900, "currency": "INR"}}"#
+        let file = try directory.write("products.json", #"{"products": [{"id": "coins", "prices": \#(prices)}]}"#)
+        let ran = await emulate(["--products", file])
+        #expect(ran.code == .done && ran.error.contains("warning: \(file): no price points are known in BRL, INR"))
+        #expect(ran.error.contains("the prices of coins in these currencies are accepted unchecked"), "\(ran.error)")
+        let chinese = await emulate(["--products", file], language: "zh")
+        #expect(chinese.code == .done && chinese.error.contains("没有 BRL、INR 的价格点资料"), "\(chinese.error)")
+        let known = try directory.write("known.json", #"{"products": [{"id": "coins", "tier": 1}]}"#)
+        #expect(await emulate(["--products", known]).error.isEmpty)
     }
 
     @Test("problems are reported before a store is opened")

@@ -72,6 +72,31 @@ struct StartWarningTests {
         }
     }
 
+    @Test("offers that the catalogue opens to users and no key can sign are reported, in both languages")
+    func offers() throws {
+        func warnings(_ offers: String, _ apple: String = "") throws -> [(en: String, zh: String)] {
+            let directory = try TemporaryDirectory()
+            let file = try directory.write(
+                "till.json",
+                """
+                {"database": "sqlite:a.db", "apple": {"bundleId": "com.example", "environments": ["Sandbox"]\(apple)},
+                 "catalog": {"products": [{"id": "member", "type": "Auto-Renewable Subscription",
+                   "names": {"en": "Member", "zh": "会员"}, "price": {"amount": 600, "currency": "CNY"},
+                   "entitlement": "member"\(offers)}]}}
+                """)
+            return try Configuration.load(file: file).offerWarnings.map { ($0.en, $0.zh) }
+        }
+        #expect(try warnings("").isEmpty)
+        let missing = try warnings(#", "promotionalOffers": ["loyal"]"#)
+        #expect(missing.count == 1 && missing.first?.en.contains("member opens promotional offers") == true)
+        #expect(missing.first?.zh.contains("无法签署优惠") == true)
+        let key = try PrivateKey.generate(.p256).pem().replacingOccurrences(of: "\n", with: "\\n")
+        let ids = #", "issuerId": "00000000-0000-4000-8000-000000000001", "keyId": "2X9R4HXF34""#
+        #expect(try warnings(#", "promotionalOffers": ["loyal"]"#, ids + #", "privateKey": "\#(key)""#).isEmpty)
+        #expect(throws: (any Error).self) { try warnings(#", "promotionalOffers": ["two words"]"#) }
+        #expect(throws: (any Error).self) { try warnings(#", "promotionalOffer": ["loyal"]"#) }
+    }
+
     @Test("a server that can't ask Apple about receipts says so, in both languages, with what happens to them (P2, P8)")
     func receipts() throws {
         func warnings(_ apple: String, _ more: String = "") throws -> [(en: String, zh: String)] {

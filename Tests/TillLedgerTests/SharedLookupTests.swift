@@ -36,7 +36,7 @@ struct SharedQuestionTests {
             case .later(let why, _): why
             case .found: "found"
             case .stated: "stated"
-            case .refused(let why): why
+            case .refused(let why, _): why
             }
         }
     }

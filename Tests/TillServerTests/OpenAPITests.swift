@@ -247,15 +247,16 @@ extension OpenAPITests {
             func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> CatalogProduct {
                 CatalogProduct(
                     id: ProductID("p"), type: .consumable, names: LocalizedText(en: "a", zh: "b"), price: money,
-                    points: ["points": 1], entitlement: entitlement, plan: plan, prices: plan == nil ? [:] : ["CNY": 6])
+                    points: ["points": 1], entitlement: entitlement, plan: plan,
+                    prices: plan == nil ? [:] : ["CNY": 6], promotionalOffers: plan == nil ? [] : ["half"])
             }
             func order(_ metadata: Metadata?) -> OrderReply {
                 OrderReply(
                     Order(
                         id: id, userID: UserID("u"), productID: ProductID("p"), quantity: 1, price: money,
                         transactionID: metadata.map { _ in TransactionID("1") },
-                        environment: metadata.map { _ in .sandbox },
-                        createdAt: now, updatedAt: now), of: metadata.map { _ in product(nil) }, metadata: metadata,
+                        environment: metadata.map { _ in .sandbox }, createdAt: now, updatedAt: now),
+                    of: metadata.map { _ in product(nil) }, paid: metadata.map { _ in money }, metadata: metadata,
                     history: [OrderMove(status: .prepared, at: now, reason: "opened")])
             }
             func grant(_ entitlement: String?) -> GrantReply {
@@ -271,13 +272,13 @@ extension OpenAPITests {
             let debit = DebitBody(currency: "points", amount: 1, reference: "r")
             let fullProof = SubmitProofBody(
                 signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u",
-                deviceId: "d")
+                deviceId: "d", phoneId: "p")
             let withReceipt = SubmitProofBody(
                 receipt: "b", transactionId: "1", productId: "p", idNonce: OrderIDNonce(bytes: Array(0..<16)),
                 idUserId: "g")
             let fullReply = SubmitProofReply(
                 outcome: .granted, transactionId: "1", finish: true, orderId: id, userId: "u", grant: grant(nil),
-                sandbox: true, reason: "no_owner")
+                sandbox: true, reason: "no_owner", paid: money)
             var made: [String: (full: JSONValue, least: JSONValue)] = [
                 "Order": try both(order(.integer(1)), order(nil)),
                 "OrderMove": try same(order(nil).history[0]),
@@ -298,8 +299,7 @@ extension OpenAPITests {
                 "Product": try both(product("pro", terms("p", rank: "a")), product(nil)),
                 "Text": try same(LocalizedText(en: "a", zh: "b")),
                 "Money": try same(money), "Problem": try both(problem("d"), problem(nil)),
-                "Health": try same(["status": "ok"]),
-                "Readiness": try same(["status": "ready", "database": "ok"]),
+                "Health": try same(["status": "ok"]), "Readiness": try same(["status": "ready", "database": "ok"]),
             ]
             made.merge(try dropInSamples(order(nil))) { first, _ in first }
             // Exactly one of the two forms is accepted, so no single value has all members.

@@ -20,7 +20,8 @@ extension OpenAPITests {
             let fullOrder = OpenOrderBody(
                 id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d",
                 preview: reported,
-                metadata: .integer(1), idNonce: OrderIDNonce(bytes: Array(0..<16)), idUserId: "g", orderNumber: "1")
+                metadata: .integer(1), idNonce: OrderIDNonce(bytes: Array(0..<16)), idUserId: "g", orderNumber: "1",
+                phoneId: "p")
             let token = AccountTokenReply(token: UniqueID(high: 1, low: 2), user: UserID("u"), since: at)
             return [
                 "AccountToken": try same(token), "AccountTokenList": try same(AccountTokenList(data: [token])),

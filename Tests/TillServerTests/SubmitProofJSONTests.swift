@@ -36,17 +36,20 @@ import TillLedger
         let texts = [
             #"{"signedTransaction":"a.b.c"}"#, #"{"receipt":"AA==","transactionId":"1","productId":"p"}"#,
             #"{"signedTransaction":"x","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab","userId":"u","m":1}"#,
-            #"{"signedTransaction":"x","deviceId":"d"}"#,
+            #"{"signedTransaction":"x","deviceId":"d"}"#, #"{"signedTransaction":"x","phoneId":"p"}"#,
             #"{"signedTransaction":null,"receipt":null}"#, "{}",
         ]
         for text in texts {
             let read = try SubmitProofBody(json: Array(text.utf8))
             let codable = try JSONDecoder().decode(SubmitProofBody.self, from: Data(text.utf8))
             #expect(
-                [read.signedTransaction, read.receipt, read.transactionId, read.productId, read.userId, read.deviceId]
+                [
+                    read.signedTransaction, read.receipt, read.transactionId, read.productId, read.userId,
+                    read.deviceId, read.phoneId,
+                ]
                     == [
                         codable.signedTransaction, codable.receipt, codable.transactionId, codable.productId,
-                        codable.userId, codable.deviceId,
+                        codable.userId, codable.deviceId, codable.phoneId,
                     ])
             #expect(read.orderId == codable.orderId)
         }

@@ -3,7 +3,7 @@ import TillCrypto
 import TillJSON
 
 /// Sends a receipt to Apple's verifyReceipt: to production first, and once to the other environment if Apple says that
-/// the receipt belongs there. Each host is asked once, without waiting; `VerifyReceiptRetrySchedule` plans the retries.
+/// the receipt belongs there. Each host is asked once, without waiting; the caller plans the retries.
 ///
 /// The result contains an answer only if the response was complete and within the limits. Everything else (an HTML
 /// page, an empty body, a redirect, any HTTP status except 200, a wrong type, a broken connection) says nothing about
@@ -193,35 +193,6 @@ public enum VerifyReceiptRetryReason: Sendable, Equatable {
     case unusable(VerifyReceiptResponse.FormatError)
     /// Each environment says that the receipt belongs to the other one.
     case environmentsDisagree(VerifyReceiptStatus)
-}
-
-/// The schedule of verifyReceipt retries (facts/limits §7): after 5 seconds, then after twice the previous pause up to
-/// an hour, for a day; then daily, up to 30 days. A pure function of the number of attempts, so that the ledger stores
-/// only that number.
-public enum VerifyReceiptRetrySchedule {
-    /// The pause after an attempt in milliseconds; nil if no further attempt follows.
-    ///
-    /// - Parameters:
-    ///   - attempt: the number of attempts so far, from 1.
-    ///   - trouble: the result of the last attempt. A receipt that Apple still calls malformed after a day is itself at
-    ///     fault: the client is asked for another one (facts/verify-receipt §3).
-    public static func delay(afterAttempt attempt: Int, _ reason: VerifyReceiptRetryReason? = nil) -> Int64? {
-        let attempt = max(1, attempt)
-        if attempt <= growing.count { return growing[attempt - 1] }
-        if attempt <= growing.count + hourly { return hour }
-        if case .status(let status)? = reason, status.treatment == .retryThenRefreshReceipt { return nil }
-        return attempt <= growing.count + hourly + daily ? day : nil
-    }
-
-    private static let hour: Int64 = 3_600_000
-    private static let day = 24 * hour
-
-    /// 5 s, 10 s, … 2560 s.
-    private static let growing: [Int64] = (0..<10).map { 5_000 << $0 }
-    /// The number of hourly retries until the first day is over.
-    private static let hourly = Int((day - growing.reduce(0, +) + hour - 1) / hour)
-    /// The number of daily retries until 30 days are nearly over.
-    private static let daily = Int((30 * day - growing.reduce(0, +) - Int64(hourly) * hour) / day)
 }
 
 /// The status of verifyReceipt, in the body of an HTTP 200 (facts/verify-receipt §3). Unknown values survive.

@@ -45,6 +45,7 @@ public struct Catalog: Sendable, Codable {
             case badPlan = "bad_plan"
             case planDiffers = "plan_differs"
             case planCurrencies = "plan_currencies"
+            case badOffers = "bad_offers"
         }
         public let code: Code
         public let product: ProductID?
@@ -63,7 +64,8 @@ public struct Catalog: Sendable, Codable {
         }
         var seen: Set<ProductID> = []
         return products.flatMap { product in
-            findings(of: product) + (seen.insert(product.id).inserted ? [] : [duplicate(product.id)])
+            findings(of: product) + offerFindings(of: product)
+                + (seen.insert(product.id).inserted ? [] : [duplicate(product.id)])
         } + planFindings
     }
 
@@ -126,6 +128,38 @@ public struct Catalog: Sendable, Codable {
                 zh: "商品 \(id) 没有给买家任何东西。请填写 \"points\"、\"entitlement\" 或 \"plan\"。")
         }
         return found
+    }
+
+    /// The most promotional offers that one product can open to users; App Store Connect allows fewer.
+    private static let offerLimit = 100
+
+    private func offerFindings(of product: CatalogProduct) -> [Finding] {
+        let (id, offers) = (product.id, product.promotionalOffers)
+        guard !offers.isEmpty else { return [] }
+        func finding(en: String, zh: String) -> Finding {
+            Finding(code: .badOffers, product: id, sentence: LocalizedText(en: en, zh: zh))
+        }
+        guard product.type == .autoRenewable else {
+            return [
+                finding(
+                    en: "Product \(id) opens promotional offers, and only auto-renewable subscriptions have them. "
+                        + "Remove \"promotionalOffers\".",
+                    zh: "商品 \(id) 开放了促销优惠，但只有自动续期订阅才有促销优惠。请删去 \"promotionalOffers\"。")
+            ]
+        }
+        let isUsable = offers.allSatisfy { offer in
+            (1...100).contains(offer.utf8.count) && offer.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        }
+        guard isUsable, Set(offers).count == offers.count, offers.count <= Self.offerLimit else {
+            return [
+                finding(
+                    en: "The promotional offers of \(id) must be at most \(Self.offerLimit) different ids of App Store "
+                        + "Connect, each of 1 to 100 visible ASCII characters.",
+                    zh: "商品 \(id) 的 \"promotionalOffers\" 应为 App Store Connect 中的优惠 ID：最多 \(Self.offerLimit) 个，"
+                        + "互不相同，每个 1 到 100 个可见 ASCII 字符。")
+            ]
+        }
+        return []
     }
 
     /// Whether every product spells this name of points with the same bytes.

@@ -37,13 +37,17 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
     public let entitlement: String?
     /// The plan that the product sells, if any.
     public let plan: PlanTerms?
+    /// The ids of the promotional offers that the app may request with a user's token, as in App Store Connect. Every
+    /// other offer is the backend's to request.
+    public let promotionalOffers: [String]
 
     /// What a purchase of the product does for its buyer.
     public var purchaseKind: PurchaseKind { points.isEmpty ? .access : .topUp }
 
     public init(
         id: ProductID, type: ProductType, names: LocalizedText, price: Money, points: [String: Int64] = [:],
-        entitlement: String? = nil, plan: PlanTerms? = nil, prices: [String: Int64] = [:]
+        entitlement: String? = nil, plan: PlanTerms? = nil, prices: [String: Int64] = [:],
+        promotionalOffers: [String] = []
     ) {
         self.id = id
         self.type = type
@@ -53,9 +57,10 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
         self.points = points
         self.entitlement = entitlement
         self.plan = plan
+        self.promotionalOffers = promotionalOffers
     }
 
-    /// Omits `prices` if it is empty.
+    /// Omits `prices` and `promotionalOffers` if they are empty.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(id, forKey: .id)
@@ -66,9 +71,12 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
         try container.encode(points, forKey: .points)
         try container.encodeIfPresent(entitlement, forKey: .entitlement)
         try container.encodeIfPresent(plan, forKey: .plan)
+        if !promotionalOffers.isEmpty { try container.encode(promotionalOffers, forKey: .promotionalOffers) }
     }
 
-    private enum CodingKeys: String, CodingKey { case id, type, names, price, prices, points, entitlement, plan }
+    private enum CodingKeys: String, CodingKey {
+        case id, type, names, price, prices, points, entitlement, plan, promotionalOffers
+    }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -80,6 +88,7 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
         points = try container.decodeIfPresent([String: Int64].self, forKey: .points) ?? [:]
         entitlement = try container.decodeIfPresent(String.self, forKey: .entitlement)
         plan = try container.decodeIfPresent(PlanTerms.self, forKey: .plan)
+        promotionalOffers = try container.decodeIfPresent([String].self, forKey: .promotionalOffers) ?? []
     }
 
     /// The points for a quantity, with kinds in alphabetical order. Nil if an amount overflows, which the catalogue's

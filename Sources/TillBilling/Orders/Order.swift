@@ -13,7 +13,10 @@ public struct Order: Hashable, Sendable, Identifiable {
     public var transactionID: TransactionID?
     /// The environment of that transaction; nil before.
     public var environment: StoreEnvironment?
+    /// The device that a plan is for, or the caller's only name for the buyer's device.
     public let deviceID: DeviceID?
+    /// The buyer's phone, if it was named beside that device.
+    public let phoneID: DeviceID?
     /// For a plan: the preview that the customer was shown.
     public let preview: OrderPreview?
     /// JSON text that the app attaches to the order. Till does not interpret it.
@@ -25,8 +28,9 @@ public struct Order: Hashable, Sendable, Identifiable {
         id: OrderID, userID: UserID, productID: ProductID, quantity: Int, status: OrderStatus = .prepared, price: Money,
         transactionID: TransactionID? = nil, environment: StoreEnvironment? = nil, deviceID: DeviceID? = nil,
         preview: OrderPreview? = nil, metadata: String? = nil, createdAt: Instant, updatedAt: Instant,
-        idSource: OrderIDSource = .server
+        idSource: OrderIDSource = .server, phoneID: DeviceID? = nil
     ) {
+        self.phoneID = phoneID
         self.id = id
         self.idSource = idSource
         self.userID = userID
@@ -44,7 +48,7 @@ public struct Order: Hashable, Sendable, Identifiable {
     }
 
     /// Whether a repeated request means this order: the same buyer, product, quantity, device, preview and metadata.
-    /// Status and creation date are not compared.
+    /// Status, creation date and phone are not compared.
     public func isSame(as other: Order) -> Bool {
         userID == other.userID && productID == other.productID && quantity == other.quantity
             && deviceID == other.deviceID && preview == other.preview && Self.isSame(metadata, other.metadata)

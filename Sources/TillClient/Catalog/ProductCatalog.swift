@@ -35,10 +35,12 @@ package actor ProductCatalog {
     /// the cached ids.
     ///
     /// - Returns: the products for sale. A requested one that the server or the store does not offer is missing.
-    /// - Throws: `productListUnavailable` without an answer of the store, and `productUnavailable` if it sells none.
+    /// - Throws: `productListUnavailable` without an answer of the store, and `productUnavailable` if it sells none of
+    ///   the products.
     package func products(
         _ ids: [String]? = nil, purchasing: Set<ProductID> = []
     ) async throws(StoreError) -> [StoreProduct] {
+        if let ids, ids.isEmpty { return [] }
         await readProducts()
         let wanted = catalogProducts(ids)
         guard !record.products.isEmpty else { throw .productListUnavailable }

@@ -192,6 +192,8 @@ extension AppStoreError {
 extension PendingReason {
     /// The buyer's sentence for a reason in an order's history; nil if it is not a code of the kit.
     static func sentence(ofReason code: String) -> LocalizedText? {
+        let own = [PendingReason.notApproved, .startsAtRenewal, .alreadySubscribed]
+        if let reason = own.first(where: { $0.code == code }) { return reason.sentence }
         if let problem = AppStoreError(code: code) { return problem.sentence }
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
         return TransportError.Kind(rawValue: code)?.sentence

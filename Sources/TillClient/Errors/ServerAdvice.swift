@@ -55,8 +55,11 @@ extension Refusal {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
             .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
-            .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused:
+            .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused,
+            .receiptNeedsRefresh:
             proofAdvice
+        case .previewChanged, .insufficientFunds, .inDebt, .notAutoRenewable, .offerNotOpen, .quantityNotAllowed:
+            choiceAdvice
         default: requestAdvice
         }
     }
@@ -83,12 +86,40 @@ extension Refusal {
             LocalizedText(
                 en: "The receipt doesn't show this purchase yet. Restore your purchases, then try again.",
                 zh: "收据中尚未包含此次购买，请“恢复购买”后重试。")
+        case .receiptNeedsRefresh:
+            LocalizedText(
+                en: "The App Store doesn't accept the receipt on this device. Restore your purchases to get a new "
+                    + "receipt.",
+                zh: "App Store 不接受本机的收据，请“恢复购买”以获取新的收据。")
         case .badRoot: Self.internalError.requestAdvice
         default:
             LocalizedText(
                 en: "This purchase could not be confirmed as one of Apple's. If you did pay, send support your receipt "
                     + "from Apple.",
                 zh: "无法确认此次购买来自 Apple。如确已付款，请将 Apple 的收据发给客服。")
+        }
+    }
+
+    /// What the user chose can't be bought or paid for this way.
+    private var choiceAdvice: LocalizedText {
+        switch self {
+        case .previewChanged:
+            LocalizedText(
+                en: "Your plans or the prices changed since this preview. Check the new preview, then buy.",
+                zh: "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
+        case .insufficientFunds: LocalizedText(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
+        case .inDebt:
+            LocalizedText(
+                en: "A refund took back points that were spent already. Top up to pay for them first.",
+                zh: "退款收回了已消费的点数，请先充值补足。")
+        case .notAutoRenewable:
+            LocalizedText(
+                en: "There is no offer for this product. Buy it at the regular price.", zh: "此商品没有优惠，请按原价购买。")
+        case .offerNotOpen:
+            LocalizedText(
+                en: "This offer isn't open to you. Buy at the regular price, or ask support.",
+                zh: "此优惠目前不对您开放。请按原价购买，或联系客服。")
+        default: StoreError.badQuantity.sentence
         }
     }
 
@@ -102,7 +133,6 @@ extension Refusal {
             LocalizedText(
                 en: "This product is no longer sold. Open the shop again and choose another one.",
                 zh: "此商品已下架，请重新打开商店选择其他商品。")
-        case .quantityNotAllowed: StoreError.badQuantity.sentence
         case .unknownOrder:
             LocalizedText(en: "There is no such order. Begin the purchase again.", zh: "没有这个订单，请重新发起购买。")
         case .orderIDUnproven:
@@ -115,15 +145,6 @@ extension Refusal {
             LocalizedText(
                 en: "This order can't be changed any more. Open the list of orders to see its status.",
                 zh: "此订单的状态已不能更改，请打开订单列表查看。")
-        case .previewChanged:
-            LocalizedText(
-                en: "Your plans or the prices changed since this preview. Check the new preview, then buy.",
-                zh: "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
-        case .insufficientFunds: LocalizedText(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
-        case .inDebt:
-            LocalizedText(
-                en: "A refund took back points that were spent already. Top up to pay for them first.",
-                zh: "退款收回了已消费的点数，请先充值补足。")
         case .referenceConflict, .idempotencyKeyReused:
             LocalizedText(
                 en: "The same request was made before with other contents. Go back and start again.",
@@ -131,9 +152,6 @@ extension Refusal {
         case .idempotencyInFlight:
             LocalizedText(
                 en: "The same request is still being processed. Wait a moment, then try again.", zh: "相同的请求仍在处理，请稍候再试。")
-        case .notAutoRenewable:
-            LocalizedText(
-                en: "There is no offer for this product. Buy it at the regular price.", zh: "此商品没有优惠，请按原价购买。")
         case .malformedJSON, .invalidField, .notFound, .methodNotAllowed, .payloadTooLarge:
             LocalizedText(
                 en: "The app's version doesn't match the server. Update the app and try again.",
@@ -145,6 +163,14 @@ extension Refusal {
                 en: "You are signed in with an account that may not do this. Sign in with another one.",
                 zh: "当前登录的账户无权进行此操作，请更换账户登录。")
         case .guestTaken, .notAGuest, .accountMerged, .guestMerged: guestAdvice
+        case .unknownOrderNumber:
+            LocalizedText(
+                en: "No purchase without an owner has this number. Check the number in Apple's mail.",
+                zh: "没有找到该订单号对应的待认领购买，请核对 Apple 邮件中的订单号。")
+        case .noOrderLookup:
+            LocalizedText(
+                en: "Order numbers can't be looked up here. Send the number to support.",
+                zh: "此处无法查询 Apple 订单号，请将订单号提供给客服。")
         case .tooManyRequests, .tooManyOrders:
             LocalizedText(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
         default:

@@ -16,6 +16,8 @@ package enum StoreError: Error, Hashable, Sendable {
     case paymentsNotAllowed
     /// A purchase of this product is already in progress.
     case purchaseInProgress
+    /// This device's StoreKit lacks an option of the purchase.
+    case unsupportedOption(UnsupportedOption)
     /// The store refused the request.
     case store(AppStoreError)
     /// The server refused the request, or couldn't be reached.
@@ -41,6 +43,8 @@ package enum StoreError: Error, Hashable, Sendable {
         case .productListUnavailable: "product_list_unavailable"
         case .paymentsNotAllowed: "payments_not_allowed"
         case .purchaseInProgress: "purchase_in_progress"
+        case .unsupportedOption(.missingScene): "scene_required"
+        case .unsupportedOption: "option_not_supported"
         case .store(let problem): problem.code
         case .server(let error): error.code
         case .journal(let error): error.code
@@ -56,7 +60,7 @@ package enum StoreError: Error, Hashable, Sendable {
         switch self {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
         case .badQuantity, .otherPreview, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded,
-            .insecureServer:
+            .insecureServer, .unsupportedOption:
             false
         case .store(let problem): problem.isRetryable
         case .server(let error): error.isRetryable
@@ -90,6 +94,7 @@ package enum StoreError: Error, Hashable, Sendable {
             LocalizedText(
                 en: "This product is being bought already. Wait until that is done.",
                 zh: "此商品正在购买中，请等待完成。")
+        case .unsupportedOption(let option): option.sentence
         case .store(let problem): problem.sentence
         case .server(let error): error.advice
         case .journal(let error): error.advice
@@ -134,6 +139,27 @@ extension StoreError {
             case .cannotOpen(_, let error): .server(error)
             case .refused(_, let refusal): .server(.refused(refusal))
             case .unknownOrder: .unknownOrder
+            case .deferred: .undelivered(.deferred)
             }
+    }
+}
+
+extension UnsupportedOption {
+    /// A message for the buyer. The last one is the app's fault.
+    fileprivate var sentence: LocalizedText {
+        switch self {
+        case .offerToken, .introductoryEligibility:
+            LocalizedText(
+                en: "This device can't apply the offer. Update the system and the app, or buy without the offer.",
+                zh: "此设备无法使用该优惠。请更新系统和 App，或不使用优惠购买。")
+        case .billingPlan:
+            LocalizedText(
+                en: "Monthly billing of this subscription isn't available here. Choose another way to pay.",
+                zh: "此处不支持该订阅按月付款，请选择其他付款方式。")
+        case .missingScene:
+            LocalizedText(
+                en: "The app didn't say in which window the App Store asks for the payment. Update the app.",
+                zh: "App 未指定显示 App Store 付款界面的窗口，请更新 App。")
+        }
     }
 }

@@ -24,6 +24,10 @@ public struct TillError: Error, Sendable {
         public static let paymentsNotAllowed = Code(rawValue: "payments_not_allowed")
         /// The plan's preview no longer applies. Nothing was charged; show a new one.
         public static let previewChanged = Code(rawValue: "preview_changed")
+        /// The promotional offer isn't open to users. The app's backend requests its signature.
+        public static let offerNotOpen = Code(rawValue: "offer_not_open")
+        /// This device, or the Xcode that built the app, lacks an option of the purchase.
+        public static let optionNotSupported = Code(rawValue: "option_not_supported")
         /// The device has no network connection.
         public static let offline = Code(rawValue: "offline")
         /// This device and the server know no such order.
@@ -51,7 +55,7 @@ public struct TillError: Error, Sendable {
 
     private let sentence: LocalizedText
 
-    /// A message for the customer: the problem and the remedy.
+    /// A message for the customer: the problem, the remedy, and that nothing was charged if that is certain.
     ///
     /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; English for any other language.
     ///   Nil for the device's language.
@@ -77,17 +81,22 @@ extension TillError: Hashable {
 }
 
 extension TillError {
-    init(_ error: StoreError, order: OrderID? = nil) {
+    /// - Parameter isUncharged: whether the purchase that failed certainly charged nothing.
+    init(_ error: StoreError, order: OrderID? = nil, isUncharged: Bool = false) {
         code = Code(rawValue: error.code)
         isRetryable = error.isRetryable
         orderID = order?.description
         requestID = error.requestID
         underlying = error.underlying
-        sentence = error.sentence
+        sentence = isUncharged ? error.sentence.uncharged : error.sentence
     }
 }
 
 extension LocalizedText {
+    fileprivate var uncharged: LocalizedText {
+        LocalizedText(en: "\(en) Nothing was charged.", zh: "\(zh)本次未扣款。")
+    }
+
     /// - Parameter language: as in `TillError.message(in:)`.
     func text(in language: String?) -> String { self[language.map(Language.init(preference:)) ?? .ofDevice] }
 }

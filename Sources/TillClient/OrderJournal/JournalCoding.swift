@@ -17,10 +17,18 @@ enum JournalRecord: Hashable, Sendable {
     func encode(to writer: inout JournalWriter) {
         switch self {
         case .entry(let entry):
-            // Type 1 is the original format; 5 has additions, and 6 the product's label before them.
-            writer.byte(entry.label != nil ? 6 : entry.hasAdditions ? 5 : 1)
-            if let label = entry.label { label.encode(to: &writer) }
-            if entry.label != nil || entry.hasAdditions { entry.encodeAdditions(to: &writer) }
+            // Type 1 is the original format; 5 has additions, 6 the product's label before them, and 7 the price paid
+            // and the device before both. An entry has the oldest type that holds it.
+            let hasPayment = entry.paid != nil || entry.device != nil
+            writer.byte(hasPayment ? 7 : entry.label != nil ? 6 : entry.hasAdditions ? 5 : 1)
+            if hasPayment {
+                writer.optional(entry.paid) { $0.money($1) }
+                writer.optional(entry.device) { $0.text($1) }
+                writer.optional(entry.label) { $1.encode(to: &$0) }
+            } else if let label = entry.label {
+                label.encode(to: &writer)
+            }
+            if hasPayment || entry.label != nil || entry.hasAdditions { entry.encodeAdditions(to: &writer) }
             entry.encode(to: &writer)
         case .proof(let id, .signedTransaction(let text)):
             writer.byte(2)
@@ -58,6 +66,14 @@ enum JournalRecord: Hashable, Sendable {
             entry.add(additions)
             entry.label = label
             self = .entry(entry)
+        case 7:
+            guard let paid = reader.optional({ $0.money() }), let device = reader.optional({ $0.text() }),
+                let label = reader.optional({ ProductLabel(from: &$0) }),
+                let additions = JournalEntry.Additions(from: &reader), var entry = JournalEntry(from: &reader)
+            else { return nil }
+            entry.add(additions)
+            (entry.paid, entry.device, entry.label) = (paid, device, label)
+            self = .entry(entry)
         default: return nil
         }
     }
@@ -68,10 +84,7 @@ extension JournalEntry {
         writer.id(id)
         writer.text(productID.text)
         writer.number(Int64(quantity))
-        writer.optional(price) { writer, price in
-            writer.number(price.amount)
-            writer.text(price.currency.text)
-        }
+        writer.optional(price) { $0.money($1) }
         writer.optional(userID) { $0.text($1.text) }
         writer.byte(isOpened ? 1 : 0)
         writer.optional(transactionID) { $0.text($1.text) }
@@ -91,10 +104,7 @@ extension JournalEntry {
 
     fileprivate init?(from reader: inout JournalReader) {
         guard let id = reader.id(), let product = reader.text(), let quantity = reader.count(),
-            let price = reader.optional({ reader -> Money? in
-                guard let amount = reader.number(), let currency = reader.text() else { return nil }
-                return Money(amount: amount, currency: Currency(currency))
-            }),
+            let price = reader.optional({ $0.money() }),
             let user = reader.optional({ $0.text() }), let isOpened = reader.byte(),
             let transaction = reader.optional({ $0.text() }), let attempts = reader.count(),
             let retryAt = reader.optional({ $0.number() }),
@@ -182,6 +192,11 @@ struct JournalWriter {
 
     mutating func text(_ value: String) { data(value.utf8) }
 
+    mutating func money(_ value: Money) {
+        number(value.amount)
+        text(value.currency.text)
+    }
+
     mutating func data(_ value: some Collection<UInt8>) {
         unsigned(UInt64(value.count))
         bytes.append(contentsOf: value)
@@ -235,6 +250,11 @@ struct JournalReader {
     }
 
     mutating func text() -> String? { data().map { String(decoding: $0, as: UTF8.self) } }
+
+    mutating func money() -> Money? {
+        guard let amount = number(), let currency = text() else { return nil }
+        return Money(amount: amount, currency: Currency(currency))
+    }
 
     mutating func data() -> ArraySlice<UInt8>? {
         guard let count = unsigned(), count <= UInt64(bytes.endIndex - position) else { return nil }

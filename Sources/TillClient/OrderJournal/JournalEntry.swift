@@ -7,6 +7,10 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package let quantity: Int
     /// The total price that the buyer was shown; nil for a purchase that this device did not begin.
     package let price: Money?
+    /// What Apple charged, once the server has stated it. A receipt states no price.
+    package internal(set) var paid: Money?
+    /// The device that a plan was bought for, by the app's own name; nil for none in particular.
+    package internal(set) var device: String?
     /// The product's name and kind when the purchase began; nil if they were unknown.
     package internal(set) var label: ProductLabel?
     /// The nonce that proves to the server that the id is a commitment to `idUserID`; it is sent on behalf of that user
@@ -173,6 +177,12 @@ package struct PendingReason: Hashable, Sendable {
 
     /// Not paid yet: another person must approve the purchase first.
     static let deferred = PendingReason(code: "deferred", isFinal: false)
+    /// The other person declined, or did not answer in time.
+    static let notApproved = PendingReason(code: "not_approved", isFinal: true)
+    /// The App Store changes the subscription at its next renewal, and charges nothing now.
+    static let startsAtRenewal = PendingReason(code: "starts_at_renewal", isFinal: true)
+    /// The customer has this subscription already.
+    static let alreadySubscribed = PendingReason(code: "already_subscribed", isFinal: true)
     /// The server has stored the proof and is requesting missing information.
     package static let accepted = PendingReason(code: "accepted", isFinal: false)
     /// The server has stored the proof and does not know the owner yet.
@@ -198,6 +208,14 @@ package struct PendingReason: Hashable, Sendable {
             LocalizedText(
                 en: "Another person must approve this purchase first. It then arrives automatically.",
                 zh: "此次购买需他人批准，批准后会自动到账。")
+        case PendingReason.notApproved.code:
+            LocalizedText(
+                en: "The purchase was not approved, and nothing was charged.", zh: "此次购买未获批准，没有扣款。")
+        case PendingReason.startsAtRenewal.code:
+            LocalizedText(
+                en: "The change takes effect at the next renewal. Nothing was charged now.", zh: "变更将在下次续订时生效，本次未扣款。")
+        case PendingReason.alreadySubscribed.code:
+            LocalizedText(en: "This subscription is already active. Nothing was charged.", zh: "此订阅已生效，本次未扣款。")
         case PendingReason.accepted.code:
             LocalizedText(en: "The payment is being checked.", zh: "正在核对付款。")
         case PendingReason.quarantined.code:

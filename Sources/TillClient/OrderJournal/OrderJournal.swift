@@ -109,6 +109,17 @@ package actor OrderJournal {
         }.map(\.id)
     }
 
+    /// A buyer's orders that are completed, or refunded.
+    func paid(by user: UserID, _ status: OrderStatus) -> [JournalEntry] {
+        storedEntries.values.map(\.entry).filter { $0.userID == user && $0.status == status }
+    }
+
+    /// Orders that have waited for another person's approval since before a time.
+    func deferred(before time: Instant) -> [OrderID] {
+        storedEntries.values.lazy.map(\.entry).filter { $0.status == .deferred && $0.updatedAt < time }.map(\.id)
+            .sorted()
+    }
+
     /// The order of a failed or declined payment: the one that its token names, or the only possible one.
     func unpaid(_ id: OrderID?, _ product: ProductID) -> OrderID? {
         if let id { return storedEntries[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }
@@ -199,16 +210,19 @@ package actor OrderJournal {
 
     /// Records the server's final answer, *completed* or *refunded*, and removes the proof.
     ///
-    /// - Parameter owner: the owner that the server named, for an order that this device did not begin.
+    /// - Parameters:
+    ///   - owner: the owner that the server named, for an order that this device did not begin.
+    ///   - paid: the price paid, if the server stated it.
     @discardableResult
     package func complete(
-        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil
+        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil, paid: Money? = nil
     ) throws(JournalError) -> JournalEntry {
         var entry = try known(id)
-        guard entry.status != status || storedEntries[id]?.proof != nil || entry.pendingReason != nil else {
-            return entry
-        }
+        let isPriced = paid == nil || paid == entry.paid
+        guard entry.status != status || storedEntries[id]?.proof != nil || entry.pendingReason != nil || !isPriced
+        else { return entry }
         try entry.move(to: status, at: at, reason: reason)
+        entry.paid = paid ?? entry.paid
         entry.retryAt = nil
         entry.pendingReason = nil
         entry.userID = entry.userID ?? owner
@@ -230,12 +244,13 @@ package actor OrderJournal {
     /// Records the server's final answer for an order that another transaction paid than the one this device assigned
     /// to it. If the store still shows the assigned one, it gets an order of its own.
     func complete(
-        _ id: OrderID, as status: OrderStatus, paidBy transaction: TransactionID, at: Instant
+        _ id: OrderID, as status: OrderStatus, paidBy transaction: TransactionID, _ paid: Money?, at: Instant
     ) throws(JournalError) {
         var entry = try known(id)
         let mistaken = entry.transactionID
         try entry.move(to: status, at: at, reason: "told_by_server")
         entry.transactionID = transaction
+        entry.paid = paid ?? entry.paid
         entry.retryAt = nil
         entry.pendingReason = nil
         try commit([.entry(entry), .proofDone(id)])

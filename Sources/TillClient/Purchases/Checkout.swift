@@ -46,20 +46,23 @@ actor Checkout {
     private func goThrough(
         _ product: ProductID, _ options: PurchaseOptions, by user: UserID?
     ) async -> PurchaseEnding {
-        guard (1...10).contains(options.quantity) else { return PurchaseEnding(.failed(nil, .badQuantity)) }
+        guard (1...10).contains(options.quantity) else { return .notBegun(nil, .badQuantity) }
         if let preview = options.preview, preview.productID != product.text || preview.quantity != options.quantity {
-            return PurchaseEnding(.failed(nil, .otherPreview))
+            return .notBegun(nil, .otherPreview)
         }
+        let terms: PaymentTerms
+        do throws(StoreError) { terms = try PaymentTerms(options, for: product) } catch { return .notBegun(nil, error) }
         guard await access.canMakePayments() else {
-            return PurchaseEnding(.failed(nil, .paymentsNotAllowed), .notAllowed)
+            return .notBegun(nil, .paymentsNotAllowed, .notAllowed)
         }
         guard let buyer = await signIn.userID, user == nil || user == buyer else {
-            return PurchaseEnding(.failed(nil, .notSignedIn))
+            return .notBegun(nil, .notSignedIn)
         }
         let listing: StoreListing
         do throws(StoreError) { listing = try await catalog.listing(of: product) } catch {
-            return PurchaseEnding(.failed(nil, error), .productsUnavailable)
+            return .notBegun(nil, error, .productsUnavailable)
         }
+        if let option = await access.unsupported(terms, product) { return .notBegun(nil, .unsupportedOption(option)) }
         // Without the observer, a payment requested now would be reported at the next launch only.
         await retryCoordinator.start()
         await submitUnfinished(before: product)
@@ -73,15 +76,17 @@ actor Checkout {
             return await notBegun(error)
         }
         var request = PurchaseRequest(order: entry.id, productID: entry.productID, quantity: entry.quantity)
-        if let offer = options.promotionalOffer {
+        request.terms = terms
+        if terms.offer == nil, let offer = options.promotionalOffer {
             do throws(ServerError) {
-                request.offer = try await purchase.signedOffer(offer, for: entry)
+                request.terms.offer = try await purchase.signedOffer(offer, for: entry)
             } catch {
-                await purchase.abandon(entry.id, because: error.code)
-                return PurchaseEnding(.failed(await summary(of: entry), .server(error)))
+                // Closed at the server too, so that the next tap opens a new order.
+                try? await purchase.failed(entry.id, reason: error.code)
+                return .notBegun(await summary(of: entry), .server(error))
             }
         }
-        return await pay(entry, request)
+        return await pay(entry, request, isSubscription: listing.type == .autoRenewable)
     }
 
     /// An unfinished paid transaction is submitted before the next payment is requested, and never cleared. Whatever
@@ -97,18 +102,26 @@ actor Checkout {
         switch error {
         case .cannotOpen(let id, let serverFault):
             await purchase.abandon(id, because: serverFault.code)
-            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(error)))
+            return .notBegun(await journal.summary(of: id), StoreError(error))
         case .refused(let id, _):
-            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(error)))
-        case .notSignedIn, .badQuantity, .journal, .unknownOrder: return PurchaseEnding(.failed(nil, StoreError(error)))
+            return .notBegun(await journal.summary(of: id), StoreError(error))
+        case .deferred(let id):
+            guard let order = await journal.summary(of: id) else { return .notBegun(nil, StoreError(error)) }
+            return PurchaseEnding(.deferred(order))
+        case .notSignedIn, .badQuantity, .journal, .unknownOrder: return .notBegun(nil, StoreError(error))
         }
     }
 
-    private func pay(_ entry: JournalEntry, _ request: PurchaseRequest) async -> PurchaseEnding {
+    private func pay(
+        _ entry: JournalEntry, _ request: PurchaseRequest, isSubscription: Bool
+    ) async -> PurchaseEnding {
         switch await access.purchase(request) {
         case .paid(let transaction):
             let outcome = await submitter.submit(transaction, paying: entry.id)
             await retryCoordinator.handle(outcome)
+            if isSubscription, let running = await running(transaction, insteadOf: entry) {
+                return await ending(of: outcome, for: running)
+            }
             return await ending(of: outcome, for: entry)
         case .deferred:
             // If the journal cannot be written, the order stays prepared, and is completed from that status.
@@ -121,8 +134,21 @@ actor Checkout {
             try? await purchase.failed(entry.id, reason: problem.code)
             // The store may still report the payment later.
             await retryCoordinator.checkSoon()
-            return PurchaseEnding(.failed(await summary(of: entry), .store(problem)))
+            return PurchaseEnding(
+                .failed(await summary(of: entry), .store(problem)),
+                isUncharged: !problem.mayBePaid && !problem.isCancellation)
         }
+    }
+
+    /// The order of a period that the customer had before. The App Store returns its transaction if it charges nothing:
+    /// for the subscription that runs already, and for a plan that begins at the next renewal.
+    private func running(_ transaction: QueuedTransaction, insteadOf entry: JournalEntry) async -> JournalEntry? {
+        guard let running = await journal.entry(of: transaction.id), running.id != entry.id,
+            await journal[entry.id]?.transactionID == nil
+        else { return nil }
+        let reason: PendingReason = running.productID == entry.productID ? .alreadySubscribed : .startsAtRenewal
+        try? await purchase.cancelled(entry.id, reason: reason.code)
+        return running
     }
 
     /// Sends one order's proof again at the buyer's request. Any signed-in user may send it, even if another user

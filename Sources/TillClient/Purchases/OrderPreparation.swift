@@ -14,6 +14,8 @@ package enum PurchaseError: Error, Hashable, Sendable {
     case refused(OrderID, ServerRefusal)
     /// The named order is not an unpaid one of this user, product and quantity.
     case unknownOrder
+    /// The named order waits for another person's approval already (Ask to Buy).
+    case deferred(OrderID)
 }
 
 /// What a purchase asks for.
@@ -25,7 +27,7 @@ package struct OrderRequest: Sendable {
     package var label: ProductLabel?
     /// The preview of a plan that the buyer was shown.
     package var preview: OpenOrderBody.Preview?
-    /// The device that the plan is for; nil for this phone.
+    /// The device that the plan is for, by the app's own name. A plan for one device is for this phone if nil.
     package var device: String?
     package var metadata: Metadata?
     /// An order that the app's backend has opened; nil for a new one.
@@ -52,17 +54,17 @@ package struct OrderPreparation: Sendable {
     private let journal: OrderJournal
     private let server: ServerAccess
     private let effects: Effects
-    private let deviceID: String?
+    private let phoneID: String?
 
     /// The number of requests to the server while the buyer waits.
     static let attempts = 3
 
-    /// - Parameter deviceID: the app's name for this device, sent with the order; at most 128 bytes.
-    package init(journal: OrderJournal, server: ServerAccess, effects: Effects, deviceID: String? = nil) {
+    /// - Parameter phoneID: the app's name for this phone, sent with the order; at most 128 bytes.
+    package init(journal: OrderJournal, server: ServerAccess, effects: Effects, phoneID: String? = nil) {
         self.journal = journal
         self.server = server
         self.effects = effects
-        self.deviceID = deviceID
+        self.phoneID = phoneID
     }
 
     /// Prepares an order. After this, the payment may be requested with the order's id as its `appAccountToken` (or
@@ -74,9 +76,10 @@ package struct OrderPreparation: Sendable {
         guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
             session.userID.text.utf8.count <= Self.longestUserID
         else { throw .notSignedIn }
-        let entry = JournalEntry(
+        var entry = JournalEntry(
             preparing: nonce, productID: request.productID, quantity: request.quantity, price: request.price,
             label: request.label, userID: session.userID, at: effects.clock())
+        entry.device = request.device
         do throws(JournalError) { try await journal.add(entry) } catch { throw .journal(error) }
         return try await open(entry, request, as: session)
     }
@@ -87,13 +90,15 @@ package struct OrderPreparation: Sendable {
         _ number: String, _ request: OrderRequest, as session: UserSession
     ) async throws(PurchaseError) -> JournalEntry {
         guard let id = OrderID(number) else { throw .unknownOrder }
-        if let known = await journal[id] {
+        let known = await journal[id]
+        if let known {
             guard known.userID == session.userID, known.productID == request.productID,
                 known.quantity == request.quantity, known.transactionID == nil, known.status != .completed,
                 known.status != .refunded
             else { throw .unknownOrder }
-            return known
+            if known.status == .deferred { throw .deferred(id) }
         }
+        // Another device of the user may have paid the order, or wait for its approval.
         let order: OrderReply
         do throws(ServerError) {
             order = try await server.get(Paths.order(id), as: session, expecting: OrderReply.self)
@@ -103,6 +108,8 @@ package struct OrderPreparation: Sendable {
         guard order.id == id, UserID(order.userId) == session.userID, order.transactionId == nil,
             ProductID(order.productId) == request.productID, order.quantity == request.quantity
         else { throw .unknownOrder }
+        if OrderStatus(name: order.status) == .deferred { throw .deferred(id) }
+        if let known { return known }
         var entry = JournalEntry(
             preparing: id, productID: request.productID, quantity: request.quantity, price: request.price,
             userID: session.userID, at: effects.clock())
@@ -117,22 +124,29 @@ package struct OrderPreparation: Sendable {
         guard let session = await server.session() else { throw .signedOut }
         let body = PromotionalOfferBody(
             productId: entry.productID.text, offerId: offer, form: .classic, orderId: entry.id)
-        let reply = try await server.post(
-            Paths.promotionalOffers, body, as: session, expecting: PromotionalOfferReply.self)
-        guard let keyID = reply.keyId, let nonce = reply.nonce, let timestamp = reply.timestamp,
-            let signature = reply.signature
-        else { throw .unreadable(status: 200, retryAfter: nil) }
-        return SignedOffer(
-            id: reply.offerId, keyID: keyID, nonce: nonce, timestamp: timestamp, signature: signature)
+        var attempt = 1
+        while true {
+            do throws(ServerError) {
+                let reply = try await server.post(
+                    Paths.promotionalOffers, body, as: session, expecting: PromotionalOfferReply.self)
+                guard reply.form == .classic, reply.offerId == offer, let signed = SignedOffer(reply) else {
+                    throw .unreadable(status: 200, retryAfter: nil)
+                }
+                return signed
+            } catch {
+                guard attempt < Self.attempts, error.isRetryable, (error.retryAfter ?? 0) <= 2 else { throw error }
+                await effects.pause(500 << Int64(attempt - 1))
+                attempt += 1
+            }
+        }
     }
-
-    /// With a user token, the server accepts only ids that are commitments to that user, so that an attacker cannot
-    /// open an order with the id in another customer's payment. The nonce is on disk before the id is sent.
 
     /// In bytes. No server accepts a longer user id.
     private static let longestUserID = 1_024
 
-    /// A repeated request opens no second order, because the id is the same.
+    /// A repeated request opens no second order, because the id is the same. With a user token, the server accepts only
+    /// ids that are commitments to that user, so that no attacker opens an order with the id in another customer's
+    /// payment. The nonce is on disk before the id is sent.
     private func open(
         _ entry: JournalEntry, _ request: OrderRequest, as opener: UserSession
     ) async throws(PurchaseError) -> JournalEntry {
@@ -170,8 +184,8 @@ package struct OrderPreparation: Sendable {
         let proof = entry.idProof(for: caller)
         return OpenOrderBody(
             id: entry.id, productId: entry.productID.text, quantity: entry.quantity,
-            deviceId: request.device ?? deviceID, preview: request.preview, metadata: request.metadata,
-            idNonce: proof?.nonce, idUserId: proof?.user?.text)
+            deviceId: request.device, preview: request.preview, metadata: request.metadata, idNonce: proof?.nonce,
+            idUserId: proof?.user?.text, phoneId: phoneID)
     }
 
     private func refused(_ entry: JournalEntry, _ refusal: ServerRefusal) async -> PurchaseError {
@@ -182,14 +196,16 @@ package struct OrderPreparation: Sendable {
 
     // MARK: Results of the store without a payment
 
-    /// The buyer cancelled. If the order turns out to be paid, it is completed nevertheless.
+    /// The buyer cancelled, or another person did not approve the purchase. If the order turns out to be paid, it is
+    /// completed nevertheless.
     package func cancelled(_ id: OrderID, reason: String) async throws(JournalError) {
-        try await close(id, as: .cancelled, Paths.cancel(id), reason)
+        let wasDeferred = await journal[id]?.status == .deferred
+        try await close(id, as: .cancelled, wasDeferred ? PendingReason.notApproved.code : reason)
     }
 
     /// The store refused the payment.
     package func failed(_ id: OrderID, reason: String) async throws(JournalError) {
-        try await close(id, as: .failed, Paths.fail(id), reason)
+        try await close(id, as: .failed, reason)
     }
 
     /// Closes an order whose payment was never requested. On a full disk it stays prepared.
@@ -199,20 +215,47 @@ package struct OrderPreparation: Sendable {
 
     /// Another person must approve the purchase (Ask to Buy).
     package func deferred(_ id: OrderID) async throws(JournalError) {
-        try await journal.move(id, to: .deferred, at: effects.clock())
+        try await close(id, as: .deferred, PendingReason.deferred.code)
     }
 
-    private func close(
-        _ id: OrderID, as status: OrderStatus, _ path: String, _ reason: String
-    ) async throws(JournalError) {
+    /// Ends orders whose approval can no longer come. StoreKit 2 does not report a refusal, and StoreKit 1 need not.
+    func endUnapproved() async {
+        for id in await unapproved() { try? await cancelled(id, reason: PendingReason.notApproved.code) }
+    }
+
+    /// Orders that have been deferred for longer than Apple keeps the request.
+    func unapproved() async -> [OrderID] {
+        await journal.deferred(before: effects.clock().adding(seconds: -Self.approvalPeriod))
+    }
+
+    /// In seconds. Apple's request to a parent ends after 24 hours; the hour is for an answer that arrives late.
+    private static let approvalPeriod: Int64 = 25 * 3_600
+
+    private func close(_ id: OrderID, as status: OrderStatus, _ reason: String) async throws(JournalError) {
         let short = String(decoding: reason.utf8.prefix(400), as: UTF8.self)
         let entry = try await journal.move(id, to: status, at: effects.clock(), reason: short)
-        guard entry.isOpened else { return }
-        // Sent once, to keep the server's list accurate; an order that stays prepared there is harmless. The buyer does
-        // not wait for it, and only the order's own user may send it.
-        effects.spawn { [server] in
-            guard let session = await server.session(), session.userID == entry.userID else { return }
-            _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+        // The buyer does not wait for it. If it does not get through, the next comparison sends it again.
+        effects.spawn { await self.report(entry) }
+    }
+
+    /// Tells the server the status of an order without a payment. Only the order's own user may.
+    func report(_ entry: JournalEntry) async {
+        guard entry.isOpened, let path = entry.reportPath, let session = await server.session(),
+            session.userID == entry.userID
+        else { return }
+        let body = OrderReasonBody(reason: entry.history.last?.reason)
+        _ = try? await server.post(path, body, as: session, expecting: OrderReply.self)
+    }
+}
+
+extension JournalEntry {
+    /// Where the server takes a report of the status; nil for a status that only the server decides.
+    fileprivate var reportPath: String? {
+        switch status {
+        case .cancelled: Paths.cancel(id)
+        case .failed: Paths.fail(id)
+        case .deferred: Paths.defer(id)
+        case .prepared, .ongoing, .completed, .refunded: nil
         }
     }
 }

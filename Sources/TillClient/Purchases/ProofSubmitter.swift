@@ -40,8 +40,8 @@ package actor ProofSubmitter {
     private let server: ServerAccess
     private let effects: Effects
     private let schedule: RetrySchedule
-    /// The device id in orders.
-    private let deviceID: String?
+    /// The app's name for this phone.
+    private let phoneID: String?
     private let label: @Sendable (ProductID) async -> ProductLabel?
     /// The transactions completed in this launch. The store may return one again for a short time.
     private var ended: [TransactionID: SubmitOutcome] = [:]
@@ -50,7 +50,7 @@ package actor ProofSubmitter {
 
     package init(
         journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
-        schedule: RetrySchedule = RetrySchedule(), deviceID: String? = nil,
+        schedule: RetrySchedule = RetrySchedule(), phoneID: String? = nil,
         label: @escaping @Sendable (ProductID) async -> ProductLabel? = { _ in nil }
     ) {
         self.journal = journal
@@ -58,7 +58,7 @@ package actor ProofSubmitter {
         self.server = server
         self.effects = effects
         self.schedule = schedule
-        self.deviceID = deviceID
+        self.phoneID = phoneID
         self.label = label
     }
 
@@ -118,16 +118,15 @@ package actor ProofSubmitter {
         guard let session = await server.session() else { return await postpone(entry, because: ServerError.signedOut) }
         let reply: SubmitProofReply
         do throws(ServerError) {
-            reply = try await server.post(
-                Paths.transactions, await body(for: transaction, entry, as: session.userID), as: session,
-                expecting: SubmitProofReply.self)
-            // Another party's response, from a cache in between.
-            if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
+            reply = try await post(transaction, entry, as: session)
         } catch {
             #if PLANTED_MISTAKES
                 if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
             #endif
             guard case .refused(let refusal) = error else { return await postpone(entry, because: error) }
+            if refusal.refusal == .receiptNeedsRefresh, let entry {
+                return await submitRefreshed(transaction, entry, error, as: session)
+            }
             switch await serverOrderState(on: entry, for: transaction) {
             case .paid(let reply): return await apply(reply, transaction, entry)
             case .paidByAnother: return .refused(PendingReason(code: error.code, isFinal: refusal.isFinalForProof))
@@ -138,6 +137,40 @@ package actor ProofSubmitter {
             return await postpone(entry, because: error)
         }
         return await apply(reply, transaction, entry)
+    }
+
+    private func post(
+        _ transaction: QueuedTransaction, _ entry: JournalEntry?, as session: UserSession
+    ) async throws(ServerError) -> SubmitProofReply {
+        let reply = try await server.post(
+            Paths.transactions, await body(for: transaction, entry, as: session.userID), as: session,
+            expecting: SubmitProofReply.self)
+        // Another party's response, from a cache in between.
+        if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
+        return reply
+    }
+
+    /// Apple does not accept the receipt. It is refreshed once, which may ask for the Apple Account's password; later
+    /// attempts send the receipt that the device has then. The journal keeps the old one until the new one is accepted.
+    private func submitRefreshed(
+        _ transaction: QueuedTransaction, _ entry: JournalEntry, _ refusal: ServerError, as session: UserSession
+    ) async -> SubmitOutcome {
+        let isRepeated = entry.pendingReason?.code == refusal.code
+        do throws(AppStoreError) {
+            let fresh = isRepeated ? try await queue.proof(transaction) : try await queue.refreshed(transaction)
+            guard fresh.proof != transaction.proof else { return await postpone(entry, because: refusal) }
+            do throws(ServerError) {
+                let reply = try await post(fresh, entry, as: session)
+                _ = try? await journal.save(fresh, for: entry.id, at: effects.clock())
+                return await apply(reply, fresh, entry)
+            } catch {
+                if case .refused = error { return await postpone(entry, because: refusal) }
+                return await postpone(entry, because: error)
+            }
+        } catch {
+            if error == .cancelled { return await postpone(entry, because: refusal) }
+            return await postpone(entry, because: PendingReason(code: error.code, isFinal: false), retryAfter: nil)
+        }
     }
 
     /// Prefers a signed copy, because it names the order while a receipt hides it. A stored copy is never replaced with
@@ -182,10 +215,12 @@ package actor ProofSubmitter {
         if paidBy == transaction.id.text {
             return .paid(
                 SubmitProofReply(
-                    outcome: outcome, transactionId: paidBy, finish: true, orderId: order.id, userId: order.userId))
+                    outcome: outcome, transactionId: paidBy, finish: true, orderId: order.id, userId: order.userId,
+                    paid: order.paid))
         }
         do throws(JournalError) {
-            try await journal.complete(entry.id, as: status, paidBy: TransactionID(paidBy), at: effects.clock())
+            try await journal.complete(
+                entry.id, as: status, paidBy: TransactionID(paidBy), order.paid, at: effects.clock())
             return .paidByAnother
         } catch {
             return .unknown
@@ -274,7 +309,7 @@ package actor ProofSubmitter {
         for transaction: QueuedTransaction, _ entry: JournalEntry?, as caller: UserID
     ) async -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
-        var body = SubmitProofBody(orderId: order, deviceId: deviceID)
+        var body = SubmitProofBody(orderId: order, deviceId: entry?.device, phoneId: phoneID)
         switch transaction.proof {
         case .signedTransaction(let text): body.signedTransaction = text
         case .receipt(let bytes):
@@ -325,7 +360,7 @@ package actor ProofSubmitter {
             }
             try await journal.complete(
                 entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue,
-                owner: reply.userId.map(UserID.init))
+                owner: reply.userId.map(UserID.init), paid: reply.paid)
             if reply.finish { ended[transaction.id] = outcome }
         } catch {
             // It stays ongoing with its proof, and the next attempt receives `alreadyGranted`.

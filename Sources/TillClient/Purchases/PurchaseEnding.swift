@@ -11,10 +11,18 @@ struct PurchaseEnding: Sendable {
 
     let outcome: PurchaseOutcome
     let obstacle: Obstacle?
+    /// Whether a purchase that failed certainly charged nothing.
+    let isUncharged: Bool
 
-    init(_ outcome: PurchaseOutcome, _ obstacle: Obstacle? = nil) {
+    init(_ outcome: PurchaseOutcome, _ obstacle: Obstacle? = nil, isUncharged: Bool = false) {
         self.outcome = outcome
         self.obstacle = obstacle
+        self.isUncharged = isUncharged
+    }
+
+    /// The end of a purchase for which nothing was requested from the store.
+    static func notBegun(_ order: StoreOrder?, _ error: StoreError, _ obstacle: Obstacle? = nil) -> PurchaseEnding {
+        PurchaseEnding(.failed(order, error), obstacle, isUncharged: true)
     }
 
     var isOfNetwork: Bool { obstacle == .network }

@@ -11,7 +11,7 @@ public struct RestoreResult: Hashable, Sendable {
     public internal(set) var waiting: [String] = []
     /// The number of returned purchases that belong to another of the app's users. They stay theirs.
     public internal(set) var ownedByOthers = 0
-    /// Why not everything was restored.
+    /// Why not everything was restored; nil if nothing failed, waits or was refused.
     public var error: TillError? { failure.map { TillError($0) } }
 
     package internal(set) var failure: StoreError?
@@ -57,7 +57,7 @@ public struct RestoredPurchase: Hashable, Sendable {
         case ownedByAnother = "of_another"
         /// Another of the app's users owns it, and the app's support may move it.
         case contactSupport = "ask_support"
-        /// Consumables can't be restored.
+        /// A consumable, or a plan of another of the app's users, can't be restored.
         case notRestorable = "not_restorable"
         /// Apple refunded or revoked it.
         case refunded
@@ -73,7 +73,7 @@ public struct RestoredPurchase: Hashable, Sendable {
     public let productID: String?
     /// The owner of the purchase now.
     public let status: Status
-    /// Why it waits, stays or was refused: a stable code for programs and logs.
+    /// Why it waits, stays or was refused: a stable code for programs and logs, if there is one.
     public let code: String?
     /// The server's reason for waiting, if it gave one.
     private let reason: String?

@@ -22,8 +22,12 @@ actor RetryCoordinator {
     private var state = State.new
     /// The occasion that is pending until a user is signed in.
     private var occasion: RetrySchedule.Occasion? = .launch
+    /// The last sign-in, by its number, after which the orders were compared.
+    private var comparedFor: Int?
     /// The time of a check that the journal could not record, or does not know.
     private var checkAt: Instant?
+    /// The time of a further comparison with the server's orders.
+    private var comparesAt: Instant?
     private var sleeper: CheckedContinuation<Void, Never>?
     private var isSignalled = false
     private var atStop: CheckedContinuation<Void, Never>?
@@ -124,7 +128,27 @@ actor RetryCoordinator {
     func checkAll() async {
         guard await signIn.userID != nil else { return }
         for outcome in await retry.resubmit(on: .launch).outcomes.values { handle(outcome) }
-        await serverOrders.check()
+        await compareOrders()
+    }
+
+    /// Brings the list of orders up to date with the server's.
+    func compareOrders() async {
+        if await serverOrders.check() { account.refreshSoon() }
+    }
+
+    private func compareAgain(in milliseconds: Int64) {
+        comparesAt = effects.clock().adding(milliseconds: milliseconds)
+        signal()
+    }
+
+    /// In milliseconds: Apple may report a refund to the device before the server.
+    private static let secondLook: Int64 = 60_000
+
+    /// Also true if the clock was set back in the meantime.
+    private var isComparisonDue: Bool {
+        guard let comparesAt else { return false }
+        let now = effects.clock()
+        return comparesAt <= now || comparesAt > now.adding(milliseconds: Self.secondLook)
     }
 
     // MARK: The loop
@@ -138,7 +162,13 @@ actor RetryCoordinator {
                 checkAt = nil
                 let report = await retry.resubmit(on: now)
                 for outcome in report.outcomes.values { handle(outcome) }
-                if now != .timer { await serverOrders.check() }
+                // The launch's round may have begun after the sign-in, whose own round then has nothing to compare.
+                let signInNumber = await signIn.changes
+                if now != .timer && (now != .signedIn || comparedFor != signInNumber) || isComparisonDue {
+                    (comparesAt, comparedFor) = (nil, signInNumber)
+                    await compareOrders()
+                }
+                await endUnapproved(on: now)
                 // An occasion that this round itself caused is handled when it is due.
                 if occasion == nil { isSignalled = false }
             }
@@ -146,11 +176,19 @@ actor RetryCoordinator {
         }
     }
 
+    /// At launch, an approved payment may still be in the store's queue, and a cancelled order's preview is no longer
+    /// honoured; so the queue is processed first.
+    private func endUnapproved(on occasion: RetrySchedule.Occasion) async {
+        guard await !purchase.unapproved().isEmpty else { return }
+        if occasion == .launch { compareAgain(in: schedule.first) } else { await purchase.endUnapproved() }
+    }
+
     /// Milliseconds until the next check.
     private func wait() async -> Int64 {
         // Without a signed-in user there is no token; a sign-in wakes the loop.
         guard await signIn.userID != nil else { return schedule.longest }
-        return schedule.wait(for: await journal.ongoing(), and: checkAt, now: effects.clock())
+        return schedule.wait(
+            for: await journal.ongoing(), and: [checkAt, comparesAt].compactMap { $0 }.min(), now: effects.clock())
     }
 
     /// True if the time has elapsed, false if an occasion came earlier.
@@ -219,7 +257,8 @@ actor RetryCoordinator {
             log.record(.info, "purchase_revoked", product: products.first)
             updateLog.postRevoked(products.map(\.text))
             account.refreshSoon()
-            await serverOrders.check()
+            await compareOrders()
+            compareAgain(in: Self.secondLook)
         case .promoted(let product): updateLog.postPromoted(product.text)
         case .storefrontChanged:
             await catalog.storefrontChanged()

@@ -27,7 +27,8 @@ public struct Entitlement: Hashable, Sendable {
     public let productID: String
     /// The duration of the entitlement.
     public let kind: Kind
-    /// The state of the subscription; `active` if no subscription grants it.
+    /// The state of the subscription. Without one, `active` while the entitlement is available, then `expired`,
+    /// `revoked`, or `upgraded` for a plan that another plan replaced.
     public let state: SubscriptionState
     /// Why the entitlement is or isn't available.
     public let reason: EntitlementReason
@@ -37,11 +38,12 @@ public struct Entitlement: Hashable, Sendable {
     public let deviceID: String?
     /// The devices that the service covers; nil for the whole account.
     public let deviceIDs: [String]?
-    /// When the entitlement began.
+    /// The date of purchase; for a plan, the start of uninterrupted service; for a subscription, when the customer
+    /// subscribed.
     public let since: Date
     /// The first moment without it, including a grace period; nil for a permanent entitlement.
     public let expires: Date?
-    /// For a subscription: whether it renews then. Nil while unknown.
+    /// For a subscription: whether it renews then. Nil while unknown, and for other kinds.
     public let willRenew: Bool?
     /// The newest purchase that grants it.
     public let transactionID: String
@@ -67,7 +69,7 @@ public struct Entitlement: Hashable, Sendable {
         text = right.sentence
     }
 
-    /// A sentence with the reason.
+    /// A sentence with the reason; empty for a payment that the server has not answered yet.
     ///
     /// - Parameter language: as in `TillError.message(in:)`.
     public func sentence(in language: String? = nil) -> String {
@@ -131,7 +133,7 @@ public struct EntitlementAccess: Hashable, Sendable {
     public let expires: Date?
     /// Why the entitlement is or isn't available.
     public let reason: EntitlementReason
-    /// The current and past purchases that grant it; those that allow it come first.
+    /// The current and past purchases that grant it, at most 50; those that allow it come first.
     public let sources: [Entitlement]
 
     private let text: LocalizedText?

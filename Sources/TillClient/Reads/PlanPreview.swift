@@ -15,15 +15,15 @@ public struct PlanPreview: Hashable, Sendable {
         public let rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// There is no current service.
+        /// There is no current service that the purchase changes.
         public static let start = Change(rawValue: "start")
         /// The same plan again.
         public static let extend = Change(rawValue: "extend")
-        /// A plan with a higher price per day.
+        /// Another service, with a higher price per day.
         public static let upgrade = Change(rawValue: "upgrade")
-        /// A plan with a lower price per day.
+        /// Another service, with a lower price per day.
         public static let downgrade = Change(rawValue: "downgrade")
-        /// The same service with another plan.
+        /// The same service, with another plan.
         public static let change = Change(rawValue: "change")
     }
 

@@ -5,16 +5,16 @@ import TillBilling
 /// because the user can repeat the request.
 package struct ServerReads: Sendable {
     private let server: ServerAccess
-    private let deviceID: String?
+    private let phoneID: String?
     private let environment: String?
 
     /// - Parameters:
-    ///   - deviceID: the name of this device in orders, because some plans cover one device.
+    ///   - phoneID: the app's name for this phone, because some plans cover one device.
     ///   - sandbox: true reads purchases of Apple's sandbox, false paid purchases; nil uses the server's configuration
     ///     for this user.
-    package init(server: ServerAccess, deviceID: String? = nil, sandbox: Bool? = nil) {
+    package init(server: ServerAccess, phoneID: String? = nil, sandbox: Bool? = nil) {
         self.server = server
-        self.deviceID = deviceID
+        self.phoneID = phoneID
         environment = sandbox.map { $0 ? "sandbox" : "production" }
     }
 
@@ -48,7 +48,7 @@ package struct ServerReads: Sendable {
 
     /// Whether an entitlement is available now, until when, and why.
     package func entitlement(_ name: String) async throws(StoreError) -> EntitlementAccess {
-        let query = deviceID.map { ["deviceId=\(Paths.escaped($0))"] } ?? []
+        let query = phoneID.map { ["deviceId=\(Paths.escaped($0))"] } ?? []
         return EntitlementAccess(
             try await get(EntitlementAccessResponse.self, query) { Paths.entitlement(name, of: $0) })
     }
@@ -69,7 +69,7 @@ package struct ServerReads: Sendable {
         do throws(ServerError) {
             let reply = try await server.post(
                 path(Paths.planPreview),
-                PlanPreviewBody(planId: plan, quantity: quantity, deviceId: device ?? deviceID),
+                PlanPreviewBody(planId: plan, quantity: quantity, deviceId: device ?? phoneID),
                 as: session, expecting: PlanPreviewReply.self)
             return PlanPreview(reply, quantity: quantity)
         } catch {

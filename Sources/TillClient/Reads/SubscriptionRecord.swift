@@ -39,9 +39,9 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
     public let productID: String
     /// The state of the subscription.
     public let state: SubscriptionState
-    /// The entitlement that the subscription grants.
+    /// The entitlement that the subscription grants, if any.
     public let entitlement: String?
-    /// The plan that the subscription sells.
+    /// The plan that the subscription sells, if any.
     public let plan: String?
     /// The subscription group's identifier.
     public let groupID: String?
@@ -53,11 +53,12 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
     public let graceUntil: Date?
     /// Whether the subscription will renew; nil while unknown.
     public let willRenew: Bool?
-    /// When the subscription renews, if it will.
+    /// When the subscription renews, if it will; nil once the renewal is late.
     public let renews: Date?
-    /// The product at the next renewal, which differs after a change that takes effect then.
+    /// The product at the next renewal, which differs after a change that takes effect then. Nil unless it will renew.
     public let renewalProductID: String?
-    /// The price at the next renewal, with the offer applied.
+    /// The price at the next renewal, with the offer applied, in units of the currency. Nil while unknown, and unless
+    /// it will renew.
     public let renewalPrice: Decimal?
     /// The ISO 4217 code of the renewal price.
     public let renewalCurrency: String?
@@ -66,7 +67,8 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
     /// A Boolean value that indicates whether another family member pays.
     public let isFamilyShared: Bool
     /// Why the subscription ended, as a code of the server: `cancelled`, `billing_error`, `price_increase`,
-    /// `product_unavailable`, `other`.
+    /// `product_unavailable`, `other`. Also `billing_error` while Apple is trying to charge. Otherwise nil, and if
+    /// Apple stated no reason.
     public let expirationReason: String?
 
     private let name: LocalizedText
@@ -95,7 +97,7 @@ public struct SubscriptionRecord: Hashable, Sendable, Identifiable {
         stateText = reply.stateName
     }
 
-    /// The product's name.
+    /// The product's name in the catalogue; its id if the catalogue has no name.
     ///
     /// - Parameter language: `zh-Hans-CN`, `en`, or several as in `Accept-Language`; nil for the device's language.
     public func title(in language: String? = nil) -> String {

@@ -21,9 +21,10 @@ public struct WalletPosting: Hashable, Sendable {
     public let currency: String
     /// The amount: positive into the wallet, negative out of it.
     public let amount: Int64
-    /// The server's name for the reason: `grant`, `debit`, `refund`, or a value of a later server.
+    /// The server's name for the reason: `purchase`, `debit`, `refund` and others; a later server may add values.
     public let kind: String
-    /// A grant's id, or a debit's reference.
+    /// The backend's own reference for a debit, a bonus or a correction; otherwise a grant's id, or a transfer's for
+    /// moved points without a purchase.
     public let reference: String
     /// When the points were posted.
     public let date: Date

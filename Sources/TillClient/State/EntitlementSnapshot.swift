@@ -8,7 +8,8 @@ import TillBilling
 
 /// The entitlements of the signed-in user, as far as this device knows them.
 public struct EntitlementSnapshot: Hashable, Sendable {
-    /// The entitlements of the server's last answer, and those of a payment that the server has not answered yet.
+    /// The entitlements of the server's last answer, and those of a payment that the server has not answered yet. One
+    /// that has ended since stays in the list until the next answer.
     public let items: [Entitlement]
     /// When the server last answered for this user, by this device's clock; nil if it never did on this device.
     public let updatedAt: Date?

@@ -194,6 +194,6 @@ extension TillStore {
     ///   - device: the device that uses it, for plans of single devices; nil for this phone.
     public func isEntitled(_ name: String, device: String? = nil) -> Bool {
         let now = Date(account.now)
-        return entitlements.isEntitled(name, device: device ?? components.deviceID, at: now)
+        return entitlements.isEntitled(name, device: device ?? components.phoneID, at: now)
     }
 }

@@ -45,7 +45,7 @@ extension TillStore {
         guard ServerAddress(configuration.server).isSecure else { throw TillError(.insecureServer) }
         let files: DeviceFiles
         do throws(DiskError) {
-            files = try .inDirectory(try StoreDirectory.made(configuration.directory))
+            files = try .ofApp(configuration.directory)
         } catch {
             throw TillError(.journal(.disk(error)))
         }
@@ -97,10 +97,9 @@ extension Transport {
     }
 }
 
-enum StoreDirectory {
+extension StoreDirectory {
     /// The directory, created with its parent directories if necessary.
-    static func made(_ chosen: String?) throws(DiskError) -> String {
-        let path = chosen ?? ofDevice
+    static func made(_ path: String) throws(DiskError) -> String {
         do {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -112,17 +111,33 @@ enum StoreDirectory {
         }
         return path
     }
+}
 
-    private static var ofDevice: String {
+extension StoreDirectory.Surroundings {
+    static var ofProcess: Self {
+        let process = ProcessInfo.processInfo
         #if os(Linux)
-            let environment = ProcessInfo.processInfo.environment
-            // An empty or relative value counts as missing (XDG Base Directory Specification 0.8).
-            if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/till" }
-            return NSHomeDirectory() + "/.local/state/till"
+            let (support, caches): (String?, String?) = (nil, nil)
         #else
-            let support = NSSearchPathForDirectoriesInDomains(.applicationSupportDirectory, .userDomainMask, true)
-            return (support.first ?? NSHomeDirectory() + "/Library/Application Support") + "/Till"
+            let support = NSSearchPathForDirectoriesInDomains(.applicationSupportDirectory, .userDomainMask, true).first
+            let caches = NSSearchPathForDirectoriesInDomains(.cachesDirectory, .userDomainMask, true).first
         #endif
+        return Self(
+            home: NSHomeDirectory(), applicationSupport: support, caches: caches,
+            bundleID: Bundle.main.bundleIdentifier, programName: process.processName,
+            stateHome: process.environment["XDG_STATE_HOME"])
+    }
+}
+
+extension DeviceFiles {
+    /// The files of an app on a system. Where the system may empty the directory, the identity, which a guest's
+    /// purchases belong to, is kept among the preferences.
+    static func ofApp(
+        _ chosen: String?, on system: DeviceSystem = .current, _ here: StoreDirectory.Surroundings = .ofProcess
+    ) throws(DiskError) -> DeviceFiles {
+        var files = try inDirectory(try StoreDirectory.made(chosen ?? StoreDirectory.path(on: system, here)))
+        if system == .tvOS, chosen == nil { files.identity = .preferences("TillIdentity", suite: here.suite) }
+        return files
     }
 }
 

@@ -9,6 +9,7 @@ final class Guarded<Value>: @unchecked Sendable {
     init(_ value: Value) { self.value = value }
 
     /// Runs `body` with exclusive access to the value. Keep it short, and never wait inside it.
+    @discardableResult
     func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         lock.lock()
         defer { lock.unlock() }
@@ -20,5 +21,6 @@ extension Guarded<Void> {
     /// Guards several variables of its owner, which accesses them only inside `withLock`.
     convenience init() { self.init(()) }
 
+    @discardableResult
     func withLock<Result>(_ body: () throws -> Result) rethrows -> Result { try withLock { _ in try body() } }
 }

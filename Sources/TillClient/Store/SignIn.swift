@@ -10,7 +10,7 @@ actor SignInState {
 
     private var person: SignedInUser?
     /// Counts the changes, so that a token that arrives after its user signed out is discarded.
-    private var changes = 0
+    private(set) var changes = 0
     private let changed: @Sendable (UserID?) -> Void
 
     /// - Parameter changed: called with the new user, in the order of the changes.

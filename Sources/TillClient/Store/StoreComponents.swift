@@ -19,8 +19,8 @@ struct StoreComponents: Sendable {
     let log: StoreLog
     let catalog: ProductCatalog
     let reads: ServerReads
-    /// The phone's name in orders.
-    let deviceID: String
+    /// The app's name for this phone.
+    let phoneID: String
 
     init(
         _ configuration: TillConfiguration, access: StoreAccess, effects: Effects, files: DeviceFiles,
@@ -50,15 +50,15 @@ struct StoreComponents: Sendable {
         identity = DeviceIdentity(disk: files.identity, entropy: effects.entropy)
         guest = Guest(identity, disk: files.identity, entropy: effects.entropy)
         catalog = ProductCatalog(file: files.catalog, server: server, products: access.products)
-        let deviceID = configuration.phoneID ?? identity.device.description
-        self.deviceID = deviceID
-        reads = ServerReads(server: server, deviceID: deviceID)
+        let phoneID = configuration.phoneID ?? identity.device.description
+        self.phoneID = phoneID
+        reads = ServerReads(server: server, phoneID: phoneID)
         let queue = StoreQueue(access)
-        purchase = OrderPreparation(journal: journal, server: server, effects: effects, deviceID: deviceID)
+        purchase = OrderPreparation(journal: journal, server: server, effects: effects, phoneID: phoneID)
         submitter = ProofSubmitter(
-            journal: journal, queue: queue, server: server, effects: effects, deviceID: deviceID
+            journal: journal, queue: queue, server: server, effects: effects, phoneID: phoneID
         ) { [catalog] in await catalog.label(of: $0) }
-        serverOrders = ServerOrders(journal: journal, server: server, effects: effects)
+        serverOrders = ServerOrders(journal: journal, purchase: purchase, server: server, effects: effects)
         retry = Resubmission(journal: journal, queue: queue, submitter: submitter, effects: effects)
     }
 }

@@ -43,7 +43,8 @@ public struct StoreOrder: Hashable, Sendable, Identifiable {
     /// 1 to 10.
     public let quantity: Int
     /// The total price: what Apple charged, once the server has stated it; before, what the customer was shown. In
-    /// units of the currency: 6 for ¥6.00. Nil for a purchase that this device did not begin.
+    /// units of the currency: 6 for ¥6.00. Nil for a purchase that this device did not begin and that was proved by a
+    /// receipt, which states no price.
     public var price: Decimal? { total.map { Decimal(minorUnitsOf: $0) } }
     /// The ISO 4217 code of `price`.
     public var currency: String? { total?.currency.text }
@@ -89,7 +90,7 @@ extension StoreOrder {
         productName = entry.label?.name ?? entry.productID.text
         kind = entry.label?.kind
         quantity = entry.quantity
-        total = entry.price
+        total = entry.paid ?? entry.price
         state = entry.status
         sentence =
             switch entry.status {

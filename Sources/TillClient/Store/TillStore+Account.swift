@@ -37,11 +37,12 @@ extension TillStore {
 
     // MARK: The signed-in user's account
 
-    /// Asks the server for the entitlements and the wallet now. The kit does so by itself at a sign-in, after a
-    /// purchase, after a refund and when the network returns.
+    /// Asks the server for the entitlements, the wallet and changed orders now. The kit does so by itself at a sign-in,
+    /// after a purchase, after a refund and when the network returns.
     @discardableResult
     public func refresh() async throws(TillError) -> StoreState {
         do throws(StoreError) { try await account.refresh() } catch { throw TillError(error) }
+        await retryCoordinator.compareOrders()
         return state
     }
 

@@ -91,7 +91,7 @@ extension PurchaseCallbacks {
         case .deferred(let order): deferred(order)
         case .cancelled(let order): cancelled(order)
         case .failed(let order, let error):
-            let error = TillError(error, order: order?.uuid)
+            let error = TillError(error, order: order?.uuid, isUncharged: ending.isUncharged)
             switch ending.obstacle {
             case .notAllowed: notAllowed(error)
             case .productsUnavailable: productsUnavailable(error)

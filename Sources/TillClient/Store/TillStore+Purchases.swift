@@ -9,13 +9,14 @@ extension TillStore {
     /// - Parameters:
     ///   - productID: the product id of App Store Connect.
     ///   - options: quantity, device, offer and others.
-    /// - Throws: why the purchase failed. Nothing was granted; if the App Store still reports a payment, the order
-    ///   continues by itself, so keep it visible. `TillError.orderID` names the order.
+    /// - Throws: why the purchase failed. Nothing was granted, and the error's message says so if nothing was charged.
+    ///   If the App Store still reports a payment, the order continues by itself, so keep it visible.
+    ///   `TillError.orderID` names the order.
     @discardableResult
     public func purchase(
         _ productID: String, options: PurchaseOptions = PurchaseOptions()
     ) async throws(TillError) -> PurchaseResult {
-        try await checkout.buy(ProductID(productID), options).outcome.result()
+        try await checkout.buy(ProductID(productID), options).result()
     }
 
     // MARK: Orders
@@ -52,16 +53,21 @@ extension TillStore {
     }
 }
 
+extension PurchaseEnding {
+    /// - Throws: the error of a purchase that failed.
+    func result() throws(TillError) -> PurchaseResult { try outcome.result(isUncharged: isUncharged) }
+}
+
 extension PurchaseOutcome {
     /// - Throws: the error of a purchase that failed.
-    func result() throws(TillError) -> PurchaseResult {
+    func result(isUncharged: Bool = false) throws(TillError) -> PurchaseResult {
         switch self {
         case .completed(let order): .completed(order)
         case .deliveryPending(let order, let error):
             .deliveryPending(order, reason: TillError(error ?? .undelivered(.accepted), order: order.uuid))
         case .deferred(let order): .deferred(order)
         case .cancelled(let order): .cancelled(order)
-        case .failed(let order, let error): throw TillError(error, order: order?.uuid)
+        case .failed(let order, let error): throw TillError(error, order: order?.uuid, isUncharged: isUncharged)
         case .inProgress: .inProgress
         }
     }

@@ -130,13 +130,13 @@ public struct TillConfiguration: Sendable {
     public var server: String
     /// The StoreKit API that the kit uses.
     public var generation = StoreKitGeneration.automatic
-    /// The directory of the kit's files; created if it doesn't exist. If nil, the kit chooses one that the system backs
-    /// up with the app ([the client kit](client.md) lists it for each system). Only one running `TillStore` may use it
-    /// at a time. Don't put it in an app group's container: iOS terminates an app that holds a lock there while it is
-    /// suspended.
+    /// The directory of the kit's files; created if it doesn't exist. If nil, the kit chooses one of the app's own
+    /// ([the client kit](client.md) lists it for each system); on tvOS, the system may empty it while the app is not
+    /// running. Only one running `TillStore` may use it at a time. Don't put it in an app group's container: iOS
+    /// terminates an app that holds a lock there while it is suspended.
     public var directory: String?
-    /// The app's own name for this phone, at most 128 bytes. It is part of every order and finds a payment whose order
-    /// id the App Store lost. If nil, the kit creates one and stores it in the directory.
+    /// The app's own name for this phone, at most 128 bytes. It is part of every order, beside a plan's device, and
+    /// finds a payment whose order id the App Store lost. If nil, the kit creates one and stores it in the directory.
     public var phoneID: String?
     /// The language of the server's messages, as in `Accept-Language`; nil for the device's language. The kit's own
     /// messages exist in all languages.

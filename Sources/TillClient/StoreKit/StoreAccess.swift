@@ -12,6 +12,8 @@ package struct StoreAccess: Sendable {
     ///
     /// - Throws: `AppStoreError`.
     package var products: @Sendable (_ ids: [ProductID]) async throws(AppStoreError) -> [StoreListing]
+    /// The first option that can't be applied to this product on this device; nil if all can.
+    package var unsupported: @Sendable (PaymentTerms, ProductID) async -> UnsupportedOption?
     /// Shows the payment sheet and returns when the buyer has closed it. The order's id is passed as `appAccountToken`
     /// or `applicationUsername`. A transaction that is returned here is not delivered as an event.
     package var purchase: @Sendable (PurchaseRequest) async -> PaymentResult
@@ -37,12 +39,15 @@ package struct StoreAccess: Sendable {
     /// A transaction with a proof that can be sent: the receipt is read again, and refreshed once if it is missing or
     /// empty. StoreKit 2's transactions contain their proof and are returned unchanged.
     package var proof: @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction
+    /// The same with a receipt that the App Store has just made, because the server refused the one on the device.
+    package var refreshed: @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction
     /// Removes the observer, at termination.
     package var stop: @Sendable () async -> Void
 
     package init(
         canMakePayments: @escaping @Sendable () async -> Bool,
         products: @escaping @Sendable ([ProductID]) async throws(AppStoreError) -> [StoreListing],
+        unsupported: @escaping @Sendable (PaymentTerms, ProductID) async -> UnsupportedOption? = { _, _ in nil },
         purchase: @escaping @Sendable (PurchaseRequest) async -> PaymentResult,
         unfinished: @escaping @Sendable () async throws(AppStoreError) -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void,
@@ -52,10 +57,12 @@ package struct StoreAccess: Sendable {
         finishRestored: @escaping @Sendable (TransactionID) async -> Void,
         signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction = { $0 },
         proof: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction,
+        refreshed: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction = { $0 },
         stop: @escaping @Sendable () async -> Void
     ) {
         self.canMakePayments = canMakePayments
         self.products = products
+        self.unsupported = unsupported
         self.purchase = purchase
         self.unfinished = unfinished
         self.finish = finish
@@ -65,6 +72,7 @@ package struct StoreAccess: Sendable {
         self.finishRestored = finishRestored
         self.signed = signed
         self.proof = proof
+        self.refreshed = refreshed
         self.stop = stop
     }
 }
@@ -100,32 +108,12 @@ package struct PurchaseRequest: Hashable, Sendable {
     package let order: OrderID
     package let productID: ProductID
     package let quantity: Int
-    /// A promotional offer with the server's signature, which is valid for one attempt.
-    package var offer: SignedOffer?
+    package var terms = PaymentTerms()
 
     package init(order: OrderID, productID: ProductID, quantity: Int) {
         self.order = order
         self.productID = productID
         self.quantity = quantity
-    }
-}
-
-/// A promotional offer in the form that both generations of StoreKit accept.
-package struct SignedOffer: Hashable, Sendable {
-    package let id: String
-    package let keyID: String
-    package let nonce: UniqueID
-    /// In milliseconds since 1970.
-    package let timestamp: Int64
-    /// In base64.
-    package let signature: String
-
-    package init(id: String, keyID: String, nonce: UniqueID, timestamp: Int64, signature: String) {
-        self.id = id
-        self.keyID = keyID
-        self.nonce = nonce
-        self.timestamp = timestamp
-        self.signature = signature
     }
 }
 

@@ -18,6 +18,7 @@ extension StoreAccess {
         return StoreAccess(
             canMakePayments: { adapter.onDevice { SKPaymentQueue.canMakePayments() } },
             products: { ids async throws(AppStoreError) in try await adapter.listings(ids) },
+            unsupported: { terms, _ in StoreKit1Adapter.unsupported(terms) },
             purchase: { request in await adapter.purchase(request) },
             unfinished: { () async throws(AppStoreError) in adapter.unfinished() },
             finish: { id in adapter.finish(id) },
@@ -32,6 +33,7 @@ extension StoreAccess {
             finishRestored: { id in adapter.finishRestored(id) },
             signed: { transaction in await copies?.signed(transaction) ?? transaction },
             proof: { (transaction) async throws(AppStoreError) in try await adapter.proof(of: transaction) },
+            refreshed: { (transaction) async throws(AppStoreError) in try await adapter.refreshed(transaction) },
             stop: { adapter.detach() })
     }
 }
@@ -124,6 +126,13 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
 
     // MARK: Purchases
 
+    /// `SKPayment` takes the classic form of an offer and none of the later options.
+    static func unsupported(_ terms: PaymentTerms) -> UnsupportedOption? {
+        if case .jws = terms.offer?.form { return .offerToken }
+        if terms.introductoryEligibility != nil { return .introductoryEligibility }
+        return terms.billingPlan == .monthly ? .billingPlan : nil
+    }
+
     func purchase(_ request: PurchaseRequest) async -> PaymentResult {
         var product = lock.withLock { state.products[request.productID] }
         do throws(AppStoreError) {
@@ -135,11 +144,13 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
         let payment = SKMutablePayment(product: product)
         payment.quantity = request.quantity
         payment.applicationUsername = request.order.description
-        if let offer = request.offer {
-            guard let nonce = UUID(uuidString: offer.nonce.description) else { return .failed(.invalidOfferSignature) }
+        if let offer = request.terms.offer {
+            guard case .classic(let keyID, let nonce, let timestamp, let signature) = offer.form,
+                let nonce = UUID(uuidString: nonce.description)
+            else { return .failed(.invalidOfferSignature) }
             payment.paymentDiscount = SKPaymentDiscount(
-                identifier: offer.id, keyIdentifier: offer.keyID, nonce: nonce, signature: offer.signature,
-                timestamp: NSNumber(value: offer.timestamp))
+                identifier: offer.id, keyIdentifier: keyID, nonce: nonce, signature: signature,
+                timestamp: NSNumber(value: timestamp))
         }
         attach()
         return await withCheckedContinuation { end in
@@ -223,14 +234,16 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
     private func receipt() -> [UInt8] { receiptURL.flatMap { try? Data(contentsOf: $0) }.map { [UInt8]($0) } ?? [] }
 
     func proof(of transaction: QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction {
-        var receipt = receipt()
-        if receipt.isEmpty {
-            let request = SKReceiptRefreshRequest(receiptProperties: nil)
-            let answer = RequestCompletion()
-            request.delegate = answer
-            do { try await run(request, answer) } catch { throw AppStoreError(error) }
-            receipt = self.receipt()
-        }
+        let receipt = receipt()
+        return receipt.isEmpty ? try await refreshed(transaction) : transaction.proven(by: .receipt(receipt))
+    }
+
+    func refreshed(_ transaction: QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction {
+        let request = SKReceiptRefreshRequest(receiptProperties: nil)
+        let answer = RequestCompletion()
+        request.delegate = answer
+        do { try await run(request, answer) } catch { throw AppStoreError(error) }
+        let receipt = receipt()
         guard !receipt.isEmpty else { throw .unknown }
         return transaction.proven(by: .receipt(receipt))
     }
@@ -284,13 +297,16 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
         }
     }
 
-    func paymentQueue(
-        _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
-    ) -> Bool {
-        heard.yield(.promoted(ProductID(product.productIdentifier)))
-        // The app buys it like any other product, with an order.
-        return false
-    }
+    // Apple Watch has no promoted purchases.
+    #if !os(watchOS)
+        func paymentQueue(
+            _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
+        ) -> Bool {
+            heard.yield(.promoted(ProductID(product.productIdentifier)))
+            // The app buys it like any other product, with an order.
+            return false
+        }
+    #endif
 
     func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) { heard.yield(.storefrontChanged) }
 

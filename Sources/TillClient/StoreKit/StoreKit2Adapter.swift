@@ -20,6 +20,7 @@ extension StoreAccess {
         return StoreAccess(
             canMakePayments: { await adapter.onDevice { await StoreKit2Adapter.canMakePayments } },
             products: { ids async throws(AppStoreError) in try await adapter.listings(ids) },
+            unsupported: { terms, product in await adapter.unsupported(terms, product) },
             purchase: { request in await adapter.purchase(request) },
             unfinished: { () async throws(AppStoreError) in await adapter.unfinished() },
             finish: { id in await adapter.finish(id) },
@@ -106,19 +107,11 @@ private actor StoreKit2Adapter {
         do {
             guard let product = try await product(request.productID) else { return .failed(.notAvailable) }
             guard let token = UUID(uuidString: request.order.description) else { return .failed(.paymentInvalid) }
-            var options: Set<StoreKit.Product.PurchaseOption> = [.appAccountToken(token)]
+            guard let terms = request.terms.storeKitOptions else { return .failed(.invalidOfferSignature) }
+            var options = terms.union([.appAccountToken(token)])
             if request.quantity != 1 { options.insert(.quantity(request.quantity)) }
-            if let offer = request.offer {
-                guard let nonce = UUID(uuidString: offer.nonce.description),
-                    let signature = Data(base64Encoded: offer.signature)
-                else { return .failed(.invalidOfferSignature) }
-                options.insert(
-                    .promotionalOffer(
-                        offerID: offer.id, keyID: offer.keyID, nonce: nonce, signature: signature,
-                        timestamp: Int(offer.timestamp)))
-            }
             let chosen = options
-            let result = try await onDevice { try await product.purchase(options: chosen) }
+            let result = try await onDevice { try await product.purchase(chosen, request.terms) }
             if case .success(let payment) = result { return .paid(QueuedTransaction(payment)) }
             if case .pending = result { return .deferred }
             if case .userCancelled = result { return .cancelled }
@@ -128,6 +121,14 @@ private actor StoreKit2Adapter {
             let problem = AppStoreError(error)
             return problem == .cancelled ? .cancelled : .failed(problem)
         }
+    }
+
+    func unsupported(_ terms: PaymentTerms, _ id: ProductID) async -> UnsupportedOption? {
+        if let missing = terms.missing { return missing }
+        guard terms.billingPlan == .monthly else { return nil }
+        // Without its product, the purchase fails with a reason of its own.
+        guard let product = try? await product(id) else { return nil }
+        return product.isSoldMonthly ? nil : .billingPlan
     }
 
     private func product(_ id: ProductID) async throws(AppStoreError) -> StoreKit.Product? {

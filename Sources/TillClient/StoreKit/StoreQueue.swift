@@ -48,21 +48,26 @@ package struct StoreQueue: Sendable {
     package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
     /// A transaction with a proof that can be sent: a missing or empty receipt has been refreshed.
     package var proof: @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction
+    /// A transaction with a refreshed receipt; unchanged if its proof is no receipt.
+    package var refreshed: @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction
 
     package init(
         unfinished: @escaping @Sendable () async throws -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void,
         signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction = { $0 },
-        proof: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction = { $0 }
+        proof: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction = { $0 },
+        refreshed: @escaping @Sendable (QueuedTransaction) async throws(AppStoreError) -> QueuedTransaction = { $0 }
     ) {
         self.unfinished = unfinished
         self.finish = finish
         self.signed = signed
         self.proof = proof
+        self.refreshed = refreshed
     }
 
     init(_ access: StoreAccess) {
         self.init(
-            unfinished: access.unfinished, finish: access.finish, signed: access.signed, proof: access.proof)
+            unfinished: access.unfinished, finish: access.finish, signed: access.signed, proof: access.proof,
+            refreshed: access.refreshed)
     }
 }

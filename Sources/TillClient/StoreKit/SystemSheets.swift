@@ -3,7 +3,8 @@
     import UIKit
 
     extension TillStore {
-        /// Shows Apple's sheet for offer codes. What the customer redeems arrives as an update, like any purchase.
+        /// Shows Apple's sheet for offer codes. A redeemed purchase names no user: call `restore()` afterwards, which
+        /// claims it for the signed-in user.
         @MainActor
         public func presentOfferCodeRedeemSheet(in scene: UIWindowScene) async throws(TillError) {
             do {

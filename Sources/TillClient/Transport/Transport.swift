@@ -245,7 +245,7 @@ package struct ServerRefusal: Hashable, Sendable {
         guard !isRetryable, (400..<500).contains(status) else { return false }
         return switch refusal {
         case .malformed, .missingChain, .chainLength, .badCertificate, .chainUntrusted, .chainExpired, .missingOID,
-            .badSignature, .wrongApp, .wrongDevice, .transactionMismatch, .productMismatch:
+            .badSignature, .wrongApp, .wrongDevice, .transactionMismatch, .productMismatch, .receiptRefused:
             true
         default: false
         }

@@ -10,6 +10,8 @@ struct OrderDetail: Sendable {
 
     let order: Order
     let moves: [OrderMove]
+    /// What Apple charged; nil until it is paid, and if Apple stated no price.
+    let paid: Money?
     let transactions: [TransactionDetail]
     /// The transactions beyond the limit.
     let furtherTransactions: [TransactionTable.Stored]
@@ -21,6 +23,7 @@ struct OrderDetail: Sendable {
         guard let stored = try orders.find(id) else { return nil }
         order = stored.order
         moves = try orders.moves(of: stored.rowID)
+        paid = try TransactionTable(connection).price(of: stored.order)
         let all = try TransactionTable(connection).list(orderRowID: stored.rowID)
         transactions = try all.prefix(Self.transactionLimit).map { try TransactionDetail($0, order: id, connection) }
         furtherTransactions = Array(all.dropFirst(Self.transactionLimit))

@@ -62,6 +62,8 @@ struct OrderFilter: Sendable, Hashable {
 /// One page of the orders that match a filter.
 struct OrderListing: Sendable {
     var orders: [OrderTable.Stored] = []
+    /// What Apple charged, by order; without those that are not paid, or for which Apple stated no price.
+    private(set) var paid: [OrderID: Money] = [:]
     /// The position of older orders; nil if there are none.
     var next: Int64?
     /// Transactions that match the search and belong to no order.
@@ -70,13 +72,14 @@ struct OrderListing: Sendable {
     init(_ filter: OrderFilter, before cursor: Int64?, _ connection: any Connection) throws {
         if let search = filter.search {
             try find(search, connection)
-            return
+        } else {
+            let size = Dashboard.pageSize
+            let found = try OrderTable(connection).list(
+                user: filter.user, status: filter.status, before: cursor ?? .max, limit: size + 1)
+            orders = Array(found.prefix(size))
+            next = found.count > size ? orders.last?.rowID : nil
         }
-        let size = Dashboard.pageSize
-        let found = try OrderTable(connection).list(
-            user: filter.user, status: filter.status, before: cursor ?? .max, limit: size + 1)
-        orders = Array(found.prefix(size))
-        next = found.count > size ? orders.last?.rowID : nil
+        for stored in orders { paid[stored.order.id] = try TransactionTable(connection).price(of: stored.order) }
     }
 
     private mutating func find(_ search: String, _ connection: any Connection) throws {
@@ -189,7 +192,7 @@ struct OrderListPage {
             }
             HTML.cell("status") { HTML.status(order.status, of: catalog[order.productID]?.purchaseKind, localize) }
             HTML.cell("user") { HTML.untrusted(order.userID.text, limit: 48) }
-            HTML.cell("amount") { order.price.description }
+            HTML.cell("amount") { (found.paid[order.id] ?? order.price).description }
             HTML.cell("environment") { HTML.environment(order.environment, localize) }
             HTML.cell("time") { HTML.time(order.createdAt) }
         }

@@ -72,6 +72,7 @@ struct OrderPage {
             HTML.fact(localize("Product", "商品")) { HTML.code(order.productID.text) }
             HTML.fact(localize("Quantity", "数量")) { String(order.quantity) }
             HTML.fact(localize("List price", "标价")) { order.price.description }
+            if let paid = detail.paid { HTML.fact(localize("Paid", "实付")) { paid.description } }
             HTML.fact(localize("Environment", "环境")) { HTML.environment(order.environment, localize) }
             if let transaction = order.transactionID {
                 HTML.fact(localize("Transaction", "交易号")) { HTML.code(transaction.text) }
@@ -79,6 +80,7 @@ struct OrderPage {
             HTML.fact(localize("Opened (UTC)", "创建时间（UTC）")) { HTML.time(order.createdAt) }
             HTML.fact(localize("Last change (UTC)", "最近变更（UTC）")) { HTML.time(order.updatedAt) }
             if let device = order.deviceID { HTML.fact(localize("Device", "设备")) { HTML.code(device.text) } }
+            if let phone = order.phoneID { HTML.fact(localize("Phone", "手机")) { HTML.code(phone.text) } }
             if let metadata = order.metadata { HTML.fact(localize("Metadata", "附加数据")) { HTML.code(metadata) } }
         }
     }

@@ -201,6 +201,10 @@ enum Evidence {
     /// The meaning of a move's stable code. The reason of a cancelled or failed order is the device's own text.
     static func sentence(of move: OrderMove) -> LocalizedText? {
         switch (move.status, move.reason) {
+        case (.deferred, _):
+            LocalizedText(en: "Another person must approve the purchase (Ask to Buy).", zh: "需他人批准此次购买（购买前询问）。")
+        case (.cancelled, "not_approved"):
+            LocalizedText(en: "The purchase was not approved.", zh: "此次购买未获批准。")
         case (.cancelled, _), (.failed, _): nil
         case (.prepared, "opened"): LocalizedText(en: "The order was opened.", zh: "订单已创建。")
         case (.prepared, "opened_for_payment"):

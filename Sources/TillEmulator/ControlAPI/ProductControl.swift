@@ -218,6 +218,11 @@ extension ControlEndpoint {
                     ControlMember(
                         "code", .choice(of: ProductFinding.Code.self), required: true,
                         LocalizedText(en: "the kind of problem", zh: "问题种类")),
+                    ControlMember(
+                        "severity", .choice(["error", "warning"]), required: true,
+                        LocalizedText(
+                            en: "warning: Till lacks the facts to tell whether this is a problem",
+                            zh: "warning 表示 Till 缺少资料，无法判断是否有问题")),
                     ControlMember("productId", .text(limit: 200), LocalizedText(en: "the product id", zh: "商品 ID")),
                     ControlMember(
                         "finding", .object(texts), required: true, LocalizedText(en: "the problem", zh: "问题")),
@@ -238,7 +243,8 @@ extension ControlEndpoint {
             "data": .array(
                 findings.map { finding in
                     var members: [String: JSONValue] = [
-                        "code": .string(finding.code.rawValue), "finding": finding.sentence.json,
+                        "code": .string(finding.code.rawValue),
+                        "severity": .string(finding.isWarning ? "warning" : "error"), "finding": finding.sentence.json,
                         "cure": finding.cure.json,
                     ]
                     members["productId"] = finding.product.map { .string($0) }

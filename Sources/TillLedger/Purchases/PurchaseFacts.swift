@@ -135,7 +135,9 @@ struct PurchaseReader {
     private mutating func deviceOrders(
         for transaction: PaidTransaction, from origin: PurchaseOrigin
     ) throws -> [Order]? {
-        guard let device = origin.device, transaction.token == nil, !transaction.isFromReceipt else { return nil }
+        guard let device = origin.submittingDevice, transaction.token == nil, !transaction.isFromReceipt else {
+            return nil
+        }
         var payer: String? = transaction.appTransactionID ?? ""
         #if PLANTED_MISTAKES
             if PlantedMistake.trustsAnyDevice.isPlanted { payer = nil }

@@ -106,17 +106,33 @@ package struct PurchaseIntake: Sendable {
         case .found(let signed): return .processed(try await processor.process(signed, from: origin))
         case .stated(let statement):
             return .processed(try await processor.process(purchase.stating(statement), from: origin))
-        case .refused(let why): throw try await refuse(purchase, why, from: origin)
+        case .refused(let why, let isFinal):
+            throw try await refuse(purchase, isFinal ? .receiptRefused : .receiptNeedsRefresh, why, from: origin)
         case .none: return .processed(try await processor.process(purchase, from: origin))
         case .later(let why, let instant):
+            if SignedTransactionLookup.Answer.malformed.contains(why), try await isMalformed(purchase, at: now) {
+                throw try await refuse(purchase, .receiptNeedsRefresh, why, from: origin)
+            }
             try await wait(for: purchase, from: origin, due: max(instant ?? due, due), why)
             return .waiting
         }
     }
 
+    /// Whether this receipt waits because Apple has called it malformed for a day. It keeps waiting: the cause may
+    /// still be an outage of Apple's service.
+    private func isMalformed(_ purchase: VerifiedPurchase, at now: Instant) async throws -> Bool {
+        let (verified, digest) = (purchase.transaction, Digest.sha256.hash(purchase.proof.bytes))
+        let row = try await processor.database.read { connection in
+            try WaitingProofTable(connection).find(verified.id, in: verified.environment, receipt: digest)
+        }
+        return row.map { WaitingReceipts.isMalformed($0, at: now) } ?? false
+    }
+
     /// Logs that Apple does not confirm a receipt.
-    func refuse(_ purchase: VerifiedPurchase, _ why: String, from origin: PurchaseOrigin) async throws -> RefusalError {
-        let error = ProofError(.receiptRefused, why, proof: purchase.proof.bytes)
+    func refuse(
+        _ purchase: VerifiedPurchase, _ refusal: Refusal, _ why: String, from origin: PurchaseOrigin
+    ) async throws -> RefusalError {
+        let error = ProofError(refusal, why, proof: purchase.proof.bytes)
         try await refusals.write(error, from: origin)
         return RefusalError(error.refusal, verbatim: why)
     }

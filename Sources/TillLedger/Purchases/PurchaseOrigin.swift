@@ -20,8 +20,10 @@ package struct PurchaseOrigin: Sendable {
     package let claimedOrder: OrderID?
     /// Proves that the token is an order id of the caller, if the token names no order.
     package var tokenProof: TokenProof?
-    /// The device that submitted it, as orders name it.
+    /// The device that submitted it, as orders name it; for a plan, the device that the plan is for.
     package var device: DeviceID?
+    /// The phone that submitted it, if it was named beside that device.
+    package var phone: DeviceID?
     /// The network that a user sent it from (`HTTPRequest.clientNetwork`), used to share requests to Apple fairly; nil
     /// for others.
     package var network: String?
@@ -47,6 +49,9 @@ package struct PurchaseOrigin: Sendable {
 
     /// Signed by Apple, without claims beside it.
     static func apple(_ source: PurchaseSource) -> PurchaseOrigin { PurchaseOrigin(source: source, caller: .apple) }
+
+    /// The device whose orders may match it.
+    package var submittingDevice: DeviceID? { phone ?? device }
 
     /// The customer whom a backend or an operator names.
     var namedUser: UserID? {
@@ -99,13 +104,15 @@ extension PurchaseOrigin {
         var named: String?
         if case .backend(_, let user) = caller { named = user?.text }
         return WaitingProofTable.Submitter(
-            name: callerName, namedUser: named, claimedOrder: claimedOrder, device: device, network: network)
+            name: callerName, namedUser: named, claimedOrder: claimedOrder, device: device, phone: phone,
+            network: network)
     }
 
     /// Nil for a name that this program did not write.
     init?(_ submitter: WaitingProofTable.Submitter) {
         guard let caller = Caller(name: submitter.name, naming: submitter.namedUser) else { return nil }
         self.init(source: .app, caller: caller, claimedOrder: submitter.claimedOrder, device: submitter.device)
+        phone = submitter.phone
         network = submitter.network
     }
 }

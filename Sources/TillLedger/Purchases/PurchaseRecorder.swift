@@ -283,7 +283,7 @@ struct PurchaseRecorder {
     /// What owner matching examined and what each step found, with further evidence that does not decide.
     var explanation: String {
         var parts = [decision.explanation]
-        if let device = origin.device { parts.append("device_id \(EvidenceText.value(device.text))") }
+        if let device = origin.submittingDevice { parts.append("device_id \(EvidenceText.value(device.text))") }
         if transaction.isFromReceipt, transaction.token != nil { parts.append("token_source verify_receipt") }
         if let id = transaction.appTransactionID { parts.append("app_transaction_id \(EvidenceText.value(id))") }
         if let reason = origin.claimReason { parts.append("reason \(reason)") }

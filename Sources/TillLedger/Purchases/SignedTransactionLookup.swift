@@ -9,8 +9,8 @@ package struct SignedTransactionLookup: Sendable {
         case found(VerifiedPurchase)
         /// Apple confirms the receipt itself.
         case stated(ReceiptStatement)
-        /// Apple's final answer is that it does not confirm the receipt.
-        case refused(String)
+        /// Apple does not confirm the receipt. If that is not final, another receipt of the device may succeed.
+        case refused(String, isFinal: Bool)
         /// Apple's final answer is that it has no such transaction, or that it is not of this app.
         case none(String)
         /// No answer now. With the time of the next attempt, if one was given.

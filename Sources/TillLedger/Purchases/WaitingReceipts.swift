@@ -16,6 +16,9 @@ public struct WaitingReceipts: Sendable {
     /// Milliseconds since a purchase in which Apple may not know it yet. Its device may already have finished, so no
     /// other process would ask.
     private static let mayBeUnknown: Int64 = 86_400_000
+    /// Milliseconds after which a receipt that Apple calls malformed counts as malformed: until then the status may be
+    /// an outage of Apple's service (facts/verify-receipt §3).
+    private static let malformedAfter: Int64 = 86_400_000
 
     /// Asks for both environments concurrently.
     @discardableResult
@@ -86,8 +89,13 @@ public struct WaitingReceipts: Sendable {
             switch await lookup.ask(about: receipt, for: requester) {
             case .found(let signed): answer = .signed(signed)
             case .stated(let statement): answer = .stated(statement)
-            case .refused(let why): return try await refuse(waiting, receipt, why)
+            case .refused(let why, let isFinal):
+                let refusal = isFinal ? Refusal.receiptRefused : .receiptNeedsRefresh
+                return try await refuse(waiting, receipt, refusal, why)
             case .none: answer = .none(askedAgain: nextQuestion(about: verified))
+            case .later(let why, _) where SignedTransactionLookup.Answer.malformed.contains(why):
+                try await postponeMalformed(waiting, receipt, why)
+                return nil
             case .later(let why, let instant):
                 try await postponeAll(waiting, why, not: instant)
                 return nil
@@ -173,10 +181,10 @@ public struct WaitingReceipts: Sendable {
 
     /// Apple does not confirm this receipt. Other rows of the purchase may have another receipt, so they stay.
     private func refuse(
-        _ row: WaitingProofTable.Stored, _ receipt: VerifiedPurchase, _ why: String
+        _ row: WaitingProofTable.Stored, _ receipt: VerifiedPurchase, _ refusal: Refusal, _ why: String
     ) async throws -> Int {
         if let origin = PurchaseOrigin(row.submitter) {
-            _ = try await ledger.intake.refuse(receipt, why, from: origin)
+            _ = try await ledger.intake.refuse(receipt, refusal, why, from: origin)
         }
         try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) {
             try WaitingProofTable($0).remove(row.rowID)
@@ -211,6 +219,36 @@ public struct WaitingReceipts: Sendable {
         }
         for row in rows where row.rowID == waiting.rowID || row.dueAt <= now {
             try await postpone(row, why, not: instant)
+        }
+    }
+
+    /// Whether Apple has called the row's receipt malformed, in its last answer and for a day.
+    static func isMalformed(_ row: WaitingProofTable.Stored, at now: Instant) -> Bool {
+        if row.detail == WaitingProofTable.needsAnotherReceipt { return true }
+        return SignedTransactionLookup.Answer.malformed.contains(row.detail)
+            && now.milliseconds - row.receivedAt.milliseconds >= malformedAfter
+    }
+
+    /// Apple calls the row's receipt malformed, which says nothing about other receipts of the purchase. After a day
+    /// this is logged as a refusal, and Apple is asked once a day: if its service was at fault, the purchase is still
+    /// granted without the device, which may have finished the transaction.
+    private func postponeMalformed(
+        _ waiting: WaitingProofTable.Stored, _ receipt: VerifiedPurchase, _ why: String
+    ) async throws {
+        let now = ledger.clock()
+        let rows = try await ledger.database.read { connection in
+            try WaitingProofTable(connection).list(waiting.transactionID, in: waiting.environment)
+        }
+        for row in rows where row.receiptRowID == waiting.receiptRowID && row.dueAt <= now {
+            guard Self.isMalformed(row, at: now) else {
+                try await postpone(row, why)
+                continue
+            }
+            if row.detail != WaitingProofTable.needsAnotherReceipt, let origin = PurchaseOrigin(row.submitter) {
+                _ = try await ledger.intake.refuse(receipt, .receiptNeedsRefresh, why, from: origin)
+            }
+            let tomorrow = now.adding(milliseconds: Self.malformedAfter)
+            try await postpone(row, WaitingProofTable.needsAnotherReceipt, not: tomorrow)
         }
     }
 

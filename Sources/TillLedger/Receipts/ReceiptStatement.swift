@@ -56,6 +56,12 @@ extension SignedTransactionLookup.Answer {
     /// The detail of a request that Apple refuses because the shared secret is wrong.
     package static let wrongSecret = "verifyReceipt: \(VerifyReceiptStatus.wrongSecret.name)"
 
+    /// The details of requests that Apple answers with *malformed*: a bad receipt, or an outage of Apple's service.
+    static let malformed = Set(
+        [VerifyReceiptStatus.malformedJSON, .malformed].map { status in
+            "verifyReceipt: \(VerifyReceiptRetryReason.status(status).name)"
+        })
+
     /// - Parameter verified: the purchase as the receipt's own signature states it. An answer that contradicts it says
     ///   nothing about the purchase.
     init(_ outcome: VerifyReceiptOutcome, about verified: VerifiedTransaction, at now: Instant) {
@@ -74,7 +80,8 @@ extension SignedTransactionLookup.Answer {
                 return
             }
             self = .stated(ReceiptStatement(answer, about: verified.id, at: now))
-        case .refused(let status, _): self = .refused("verifyReceipt: \(status.rawValue) \(status.name)")
+        case .refused(let status, let isFinal):
+            self = .refused("verifyReceipt: \(status.rawValue) \(status.name)", isFinal: isFinal)
         case .misconfigured(let status): self = .later("verifyReceipt: \(status.name)", not: nil)
         case .retry(let reason, let after):
             self = .later("verifyReceipt: \(reason.name)", not: after.map { now.adding(milliseconds: $0) })

@@ -32,7 +32,7 @@ extension Schema {
 public struct SavedProofTable {
     private static let columns: Columns = """
         environment, transaction_id, kind, body, caller, named_user, claimed_order, device, received_at, attempts, \
-        detail, network
+        detail, network, phone
         """
 
     private let connection: any Connection
@@ -79,14 +79,14 @@ public struct SavedProofTable {
         _ = try connection.insertIfNew(
             """
             INSERT INTO saved_proofs (\(Self.columns), due_at) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, '', ?10, ?9) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, '', ?10, ?11, ?9) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order, device, kind) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .integer(kind.rawValue), .blob(body), .text(submitter.name),
                 .optional(submitter.namedUser), .blob(submitter.claimedOrder?.bytes ?? []),
                 .text(submitter.device?.text ?? ""),
-                .instant(now), .text(submitter.network ?? ""),
+                .instant(now), .text(submitter.network ?? ""), .optional(submitter.phone?.text),
             ])
         return true
     }
@@ -122,7 +122,8 @@ public struct SavedProofTable {
                 submitter: WaitingProofTable.Submitter(
                     name: row.text("caller"), namedUser: row.optionalText("named_user"),
                     claimedOrder: claimed.isEmpty ? nil : try row.uniqueID("claimed_order"),
-                    device: device.isEmpty ? nil : DeviceID(device), network: Self.network(row.text("network"))),
+                    device: device.isEmpty ? nil : DeviceID(device),
+                    phone: row.optionalText("phone").map(DeviceID.init), network: Self.network(row.text("network"))),
                 receivedAt: row.instant("received_at"), attempts: row.integer("attempts"), detail: row.text("detail"))
         }
     }

@@ -4,7 +4,8 @@ import TillSQL
 extension DatabaseSchema {
     /// The ledger's schema. Its files are marked with "Till" in ASCII.
     public static let ledger = DatabaseSchema(
-        migrations: [Schema.migration(Schema.first)], applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion)
+        migrations: [Schema.migration(Schema.first), Schema.migration([Schema.phones])], applicationID: 0x5469_6C6C,
+        firstVersion: Schema.firstVersion)
 }
 
 /// The tables, as a list of migrations: the database's version is the number of the last migration applied. A released
@@ -33,6 +34,18 @@ public enum Schema {
         subscriptions, consumption, transfers, postings, webhooks, reminders, finance, appleTasks, savedProofs, claims,
         reconciliations, accountTokens, ledger, ownership, quarantineReasons,
     ]
+
+    /// The buyer's phone, beside the device that a plan is for. Orders that name only a device are matched by it. A
+    /// grant writes to neither index.
+    static let phones: StaticString = """
+        ALTER TABLE orders ADD COLUMN phone TEXT;
+        ALTER TABLE saved_proofs ADD COLUMN phone TEXT;
+        ALTER TABLE waiting_proofs ADD COLUMN phone TEXT;
+        DROP INDEX orders_by_device;
+        CREATE INDEX orders_by_phone ON orders (coalesce(phone, device), row_id)
+            WHERE coalesce(phone, device) IS NOT NULL;
+        CREATE INDEX orders_refunded_by_user ON orders (customer_id, row_id) WHERE status = 6;
+        """
 
     /// `orders_by_device` covers all orders of a device, so a grant does not write to it.
     private static let orders: StaticString = """

@@ -104,6 +104,12 @@ public struct TransactionTable {
             """, [environment.column, .text(id.text)], Self.read)
     }
 
+    /// What Apple charged for an order: the price that it signed for the order's transaction.
+    public func price(of order: Order) throws -> Money? {
+        guard let id = order.transactionID, let environment = order.environment else { return nil }
+        return try find(id, in: environment)?.price
+    }
+
     public func find(rowID: Int64) throws -> Stored? {
         try connection.first(
             """

@@ -7,7 +7,7 @@ import TillSQL
 public struct WaitingProofTable {
     private static let columns: Columns = """
         environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, due_at, detail, device, \
-        network, is_recorded
+        network, is_recorded, phone
         """
 
     private let connection: any Connection
@@ -21,12 +21,16 @@ public struct WaitingProofTable {
         public let claimedOrder: OrderID?
         /// The device that submitted it, as orders name it.
         public let device: DeviceID?
+        /// The phone that submitted it, if it was named beside that device.
+        public let phone: DeviceID?
         /// The client network that submitted it, used to alternate between callers; nil for a backend's.
         public let network: String?
 
         public init(
-            name: String, namedUser: String?, claimedOrder: OrderID?, device: DeviceID? = nil, network: String? = nil
+            name: String, namedUser: String?, claimedOrder: OrderID?, device: DeviceID? = nil, phone: DeviceID? = nil,
+            network: String? = nil
         ) {
+            self.phone = phone
             self.name = name
             self.namedUser = namedUser
             self.claimedOrder = claimedOrder
@@ -40,6 +44,8 @@ public struct WaitingProofTable {
         public let environment: StoreEnvironment
         public let transactionID: TransactionID
         public let submitter: Submitter
+        /// The stored receipt, which several rows may share.
+        let receiptRowID: Int64
         public let receivedAt: Instant
         /// How many requests to Apple failed.
         public let attempts: Int64
@@ -56,8 +62,11 @@ public struct WaitingProofTable {
     /// The maximum number of rows for one purchase and all callers together, saved or waiting.
     public static let maximumPerCaller: Int64 = 64
 
+    /// The `detail` of a row whose receipt counts as malformed: a fresh receipt takes its place.
+    static let needsAnotherReceipt = "Apple has called the receipt malformed for a day; a fresh one is needed"
+
     /// Stores the receipt, once for all its purchases, and a row for one of them. Storing the same row again changes
-    /// nothing.
+    /// nothing, except that a fresh receipt replaces one that counts as malformed.
     ///
     /// - Parameters:
     ///   - digest: SHA-256 of the receipt.
@@ -68,36 +77,64 @@ public struct WaitingProofTable {
         digest: [UInt8],
         at now: Instant, due: Instant, detail: String, isBounded: Bool = true
     ) throws {
-        let isThere = try connection.first(
+        let existing = try connection.first(
             """
-            SELECT 1 FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 AND caller = ?3 \
-            AND claimed_order = ?4
+            SELECT row_id, \(Self.columns), receipt_row_id FROM waiting_proofs WHERE environment = ?1 \
+            AND transaction_id = ?2 AND caller = ?3 AND claimed_order = ?4
             """,
             [
                 environment.column, .text(id.text), .text(submitter.name), .blob(submitter.claimedOrder?.bytes ?? []),
-            ]
-        ) { _ in true }
+            ], Self.read)
         // Checked before the receipt is stored: a receipt without a row would never be deleted.
-        guard isThere == nil else { return }
-        guard try !isBounded || hasSpace(for: id, in: environment, by: submitter.name) else { return }
-        let known = try connection.first("SELECT row_id FROM waiting_receipts WHERE digest = ?1", [.blob(digest)]) {
-            $0.integer("row_id")
+        if let existing {
+            guard existing.detail == Self.needsAnotherReceipt else { return }
+            return try replace(existing, with: try store(receipt, digest), at: now, due: due, detail: detail)
         }
-        let kept =
-            try known
-            ?? connection.insert(
-                "INSERT INTO waiting_receipts (digest, body) VALUES (?1, ?2)", [.blob(digest), .blob(receipt)])
+        guard try !isBounded || hasSpace(for: id, in: environment, by: submitter.name) else { return }
+        let kept = try store(receipt, digest)
         _ = try connection.insertIfNew(
             """
             INSERT INTO waiting_proofs (\(Self.columns), receipt_row_id) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10, 0, ?11) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10, 0, ?11, ?12) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .text(submitter.name), .optional(submitter.namedUser),
                 .blob(submitter.claimedOrder?.bytes ?? []), .instant(now), .instant(due), .text(detail),
-                .optional(submitter.device?.text), .text(submitter.network ?? ""), .integer(kept),
+                .optional(submitter.device?.text), .text(submitter.network ?? ""),
+                .optional(submitter.phone?.text), .integer(kept),
             ])
+    }
+
+    private func store(_ receipt: [UInt8], _ digest: [UInt8]) throws -> Int64 {
+        let known = try connection.first("SELECT row_id FROM waiting_receipts WHERE digest = ?1", [.blob(digest)]) {
+            $0.integer("row_id")
+        }
+        return try known
+            ?? connection.insert(
+                "INSERT INTO waiting_receipts (digest, body) VALUES (?1, ?2)", [.blob(digest), .blob(receipt)])
+    }
+
+    private func replace(
+        _ row: Stored, with receipt: Int64, at now: Instant, due: Instant, detail: String
+    ) throws {
+        guard receipt != row.receiptRowID else { return }
+        try connection.execute(
+            """
+            UPDATE waiting_proofs SET receipt_row_id = ?1, received_at = ?2, due_at = ?3, detail = ?4, attempts = 0 \
+            WHERE row_id = ?5
+            """, [.integer(receipt), .instant(now), .instant(due), .text(detail), .integer(row.rowID)])
+        try removeUnused(row.receiptRowID)
+    }
+
+    /// The oldest row with this receipt, of any caller.
+    func find(_ id: TransactionID, in environment: StoreEnvironment, receipt digest: [UInt8]) throws -> Stored? {
+        try connection.first(
+            """
+            SELECT w.row_id, \(Self.columns, of: "w"), w.receipt_row_id FROM waiting_proofs w JOIN waiting_receipts r \
+            ON r.row_id = w.receipt_row_id WHERE w.environment = ?1 AND w.transaction_id = ?2 AND r.digest = ?3 \
+            ORDER BY w.received_at, w.row_id LIMIT 1
+            """, [environment.column, .text(id.text), .blob(digest)], Self.read)
     }
 
     /// Whether one more row may be stored. Rows in `saved_proofs` count too, because they may move here.
@@ -117,7 +154,7 @@ public struct WaitingProofTable {
     public func due(in environment: StoreEnvironment, at now: Instant, limit: Int) throws -> [Stored] {
         try connection.query(
             """
-            SELECT w.row_id, \(Self.columns, of: "w") FROM (SELECT row_id, due_at, \
+            SELECT w.row_id, \(Self.columns, of: "w"), w.receipt_row_id FROM (SELECT row_id, due_at, \
             CASE WHEN own > row_number() OVER at_network THEN own ELSE row_number() OVER at_network END AS turn \
             FROM (SELECT row_id, due_at, network, CASE WHEN of_caller > of_transaction THEN of_caller \
             ELSE of_transaction END AS own FROM (SELECT row_id, due_at, network, row_number() OVER \
@@ -135,8 +172,8 @@ public struct WaitingProofTable {
     public func list(_ id: TransactionID, in environment: StoreEnvironment) throws -> [Stored] {
         try connection.query(
             """
-            SELECT row_id, \(Self.columns) FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 \
-            ORDER BY is_recorded, row_id LIMIT 200
+            SELECT row_id, \(Self.columns), receipt_row_id FROM waiting_proofs WHERE environment = ?1 \
+            AND transaction_id = ?2 ORDER BY is_recorded, row_id LIMIT 200
             """, [environment.column, .text(id.text)], Self.read)
     }
 
@@ -236,9 +273,10 @@ public struct WaitingProofTable {
                 name: row.text("caller"), namedUser: row.optionalText("named_user"),
                 claimedOrder: claimed.isEmpty ? nil : try row.uniqueID("claimed_order"),
                 device: row.optionalText("device").map(DeviceID.init),
+                phone: row.optionalText("phone").map(DeviceID.init),
                 network: SavedProofTable.network(row.text("network"))),
-            receivedAt: row.instant("received_at"), attempts: row.integer("attempts"), dueAt: row.instant("due_at"),
-            detail: row.text("detail"),
+            receiptRowID: row.integer("receipt_row_id"), receivedAt: row.instant("received_at"),
+            attempts: row.integer("attempts"), dueAt: row.instant("due_at"), detail: row.text("detail"),
             isRecorded: row.integer("is_recorded") != 0)
     }
 }

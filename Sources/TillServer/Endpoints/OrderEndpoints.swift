@@ -95,7 +95,12 @@ extension OpenAPI {
             "quantity": .integer(
                 "1 if absent. More than 1 only for consumables and non-renewing subscriptions.", 1...10,
                 else: .quantityNotAllowed),
-            "deviceId": .name("An opaque device id. Required for a plan whose scope is `device`.", 128),
+            "deviceId": .name(
+                "The device that a plan is for. A plan whose scope is `device` needs it, or `phoneId` in its place.",
+                128),
+            "phoneId": .name(
+                "The buyer's phone: it finds a payment whose order id Apple lost. `deviceId` does if this is absent.",
+                128),
         ],
         Body(
             "OpenOrderPreview", OpenOrderBody.Preview.self, "Members of a preview (`PlanPreviewReply`), unchanged."
@@ -123,6 +128,7 @@ extension OpenAPI {
             "statusCode": .integer(
                 "The status as a number: "
                     + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),
+            "paid": "The price paid for the whole quantity, as Apple signed it; absent until paid, or in a receipt.",
             "transactionId": .orNull("Apple's id of the transaction that paid the order."),
             "environment": .orNull(.oneOf("The environment of the payment.", StoreEnvironment.self)),
             "deviceId": .orNull("The device id from the opening of the order."), "preview": .orNull(),

@@ -20,7 +20,7 @@ extension OpenAPI {
             caller: .app, body: .json("Restore"), bodyLimit: Server.receiptBodyLimit,
             answers: [.ok("The outcome of each transaction. Invalid proofs are `refused` one by one.", "RestoreReply")],
             refusals: proofRefusals + [
-                .forbidden, .revocationUnknown, .receiptRefused, .accountMerged, .guestMerged,
+                .forbidden, .revocationUnknown, .receiptRefused, .receiptNeedsRefresh, .accountMerged, .guestMerged,
             ]),
         Endpoint(
             method: .post, path: Paths.guests, id: "mergeGuest", tag: .transfers, action: Server.mergeGuest,

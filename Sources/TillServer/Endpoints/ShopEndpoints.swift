@@ -20,11 +20,17 @@ extension OpenAPI {
             action: Server.signPromotionalOffer, summary: "Sign a promotional offer",
             description: """
                 \(oneUse) The classic form is valid for 24 hours and signs the identifier that the purchase carries: \
-                its order's id, another `appAccountToken`, an `applicationUsername`, or none.
+                its order's id, another `appAccountToken`, an `applicationUsername`, or none. A user token may request \
+                the offers in the product's `promotionalOffers`, with `productId`, `offerId` and the `orderId` of an \
+                unpaid order of that user, in the classic form; for every other offer the response is 403. One user \
+                may request 30 at once, and then two a minute.
                 """,
-            caller: .backend, body: .json("PromotionalOffer"),
+            caller: .app, body: .json("PromotionalOffer"),
             answers: [.ok("The signed offer, with the members of its form.", "PromotionalOfferReply")],
-            refusals: [.unknownProduct, .notAutoRenewable, .unknownOrder, .noInAppPurchaseKey]),
+            refusals: [
+                .unknownProduct, .notAutoRenewable, .offerNotOpen, .unknownOrder, .guestMerged, .tooManyRequests,
+                .noInAppPurchaseKey,
+            ]),
         Endpoint(
             method: .post, path: Paths.introductoryOffers, id: "signIntroductoryOffer", tag: .offers,
             action: Server.signIntroductoryOffer, summary: "Sign a customer's eligibility for the introductory offer",
@@ -34,8 +40,8 @@ extension OpenAPI {
     ]
 
     private static let oneUse = """
-        The backend decides who gets an offer; Till signs the offer that it names, and only for backends. A signature \
-        is for one purchase attempt. A repeated request with the same `Idempotency-Key` returns the same signature, \
+        The backend decides who gets an offer; Till signs the offer that it names. A signature is for one purchase \
+        attempt. A repeated request with the same `Idempotency-Key` returns the same signature, \
         which may be used or expired by then: use a new key for every attempt.
         """
 
@@ -86,6 +92,7 @@ extension OpenAPI {
             "prices": "List prices in other currencies, in minor units; absent if the catalogue has none.",
             "points": .always("The points for one unit, by kind."),
             "entitlement": "The lasting right that a buyer gets, if any.",
+            "promotionalOffers": "The promotional offers that users may request; absent if there are none.",
         ],
         Body("Text", LocalizedText.self, "A name or a sentence, in both languages."): [
             "en": "The text in English.", "zh": "The text in Chinese.",

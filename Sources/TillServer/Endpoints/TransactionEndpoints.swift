@@ -30,7 +30,7 @@ extension OpenAPI {
             ],
             refusals: proofRefusals + [
                 .revocationUnknown, .transactionNotInReceipt, .transactionMismatch, .productMismatch,
-                .receiptRefused,
+                .receiptRefused, .receiptNeedsRefresh,
             ]),
         Endpoint(
             method: .post, path: Paths.appleNotifications, id: "receiveNotification", tag: .transactions,
@@ -84,8 +84,8 @@ extension OpenAPI {
                 .answer(410, "Apple refunded the purchase.", "PostPayReply"),
             ],
             refusals: proofRefusals + [
-                .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused, .unauthorized,
-                .tooManyOrders,
+                .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused,
+                .receiptNeedsRefresh, .unauthorized, .tooManyOrders,
             ]),
         Endpoint(
             method: .post, path: Paths.appleReceipt, id: "postAppleReceipt", tag: .transactions,
@@ -113,7 +113,7 @@ extension OpenAPI {
                     ]),
             ],
             refusals: proofRefusals + [
-                .revocationUnknown, .transactionNotInReceipt, .receiptRefused, .unauthorized,
+                .revocationUnknown, .transactionNotInReceipt, .receiptRefused, .receiptNeedsRefresh, .unauthorized,
             ]),
     ]
 
@@ -137,11 +137,14 @@ extension OpenAPI {
             "userId": .name("The user to grant to; accepted from a backend only.", 128),
             "deviceId": .name(
                 "The submitting device, named as in orders; used if Apple signed no order id.", 128),
+            "phoneId": .name(
+                "The submitting phone, named as in orders, if it is not the device that a plan is for.", 128),
         ],
         Body("SubmitProofReply", SubmitProofReply.self, "The outcome of a proof."): [
             "outcome": "The outcome.", "transactionId": "Apple's transaction id.",
             "finish": "Whether the device may finish the transaction. Decide by this member alone.",
             "orderId": "The order that it pays for.", "userId": .userID,
+            "paid": "The price paid, as Apple signed it; absent for a receipt.",
             "reason": .oneOf(
                 "The reason for `quarantined` or `accepted`.",
                 QuarantineReason.allCases.map(\.rawValue) + [PurchaseIntake.waitingReason, PurchaseIntake.savedReason]),

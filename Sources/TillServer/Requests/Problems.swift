@@ -10,7 +10,7 @@ extension Refusal {
         switch self {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
-        case .forbidden, .notAGuest: 403
+        case .forbidden, .notAGuest, .offerNotOpen: 403
         case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction, .unknownEndpoint,
             .unknownEvent:
             404

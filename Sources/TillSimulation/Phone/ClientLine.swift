@@ -9,7 +9,7 @@ extension HTTPRequest {
         let headers = HTTPHeaders(request.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
         let parts = request.url.dropFirst("till:".count).split(separator: "?", maxSplits: 1).map(String.init)
         self.init(
-            method: request.method == "GET" ? .get : .post, path: parts.first ?? "",
+            method: HTTPMethod(rawValue: request.method) ?? .post, path: parts.first ?? "",
             query: parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : [], headers: headers,
             body: request.body, peer: "127.0.0.1")
     }

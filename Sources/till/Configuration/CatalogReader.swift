@@ -10,7 +10,9 @@ import TillJSON
 
 extension ConfigurationReader {
     static let maximumCatalogBytes = 8 << 20
-    static let productNames = ["id", "type", "names", "price", "prices", "points", "entitlement", "plan"]
+    static let productNames = [
+        "id", "type", "names", "price", "prices", "points", "entitlement", "plan", "promotionalOffers",
+    ]
     static let planNames = ["id", "length", "rank", "scope"]
 
     /// The catalogue: an inline object, or the path of a file that contains one. Every finding is a problem, so that a

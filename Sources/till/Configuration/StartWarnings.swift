@@ -2,12 +2,13 @@ import TillBilling
 import TillCrypto
 import TillServer
 
-/// The warnings of `till serve` at its start: settings that work and are probably insecure.
+/// The warnings of `till serve` at its start: settings that work and are probably insecure, and
+/// prices that cannot be checked.
 extension Configuration {
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
         testServerWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
-            + rootWarnings
+            + rootWarnings + priceWarnings
     }
 
     /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.
@@ -20,6 +21,20 @@ extension Configuration {
                 zh: "userTokens “\(shown(key.id))”：令牌的有效期完全由 exp 决定；请设置 \"maximumLifetime\"（例如 86400 秒），"
                     + "并让令牌带上 iat")
         }
+    }
+
+    /// Offers that users may request and that this server can't sign.
+    var offerWarnings: [LocalizedText] {
+        guard appleService.key == nil,
+            let product = catalog.products.first(where: { !$0.promotionalOffers.isEmpty })
+        else { return [] }
+        return [
+            LocalizedText(
+                en: "product \(shown(product.id.text)) opens promotional offers to users, and without an In-App "
+                    + "Purchase Key no offer can be signed; configure the key, or remove \"promotionalOffers\"",
+                zh: "商品 \(shown(product.id.text)) 向用户开放了促销优惠，但没有 App 内购买项目密钥就无法签署优惠；"
+                    + "请配置密钥，或删去 \"promotionalOffers\"")
+        ]
     }
 
     /// Whether a receipt's buyer can be asked from Apple.
@@ -86,6 +101,15 @@ extension Configuration {
                 zh: "在 \(listen) 上使用明文 HTTP：令牌和密钥可能在途中被读取；请监听 127.0.0.1 并在前面放 TLS 代理，"
                     + "或只让代理访问这个端口")
         ]
+    }
+
+    private var priceWarnings: [LocalizedText] {
+        catalog.uncheckedPrices.map { unchecked in
+            [
+                LocalizedText(
+                    en: "the catalogue: \(unchecked.sentence.en)", zh: "商品目录：\(unchecked.sentence.zh)")
+            ]
+        } ?? []
     }
 
     private var rootWarnings: [LocalizedText] {

@@ -39,7 +39,8 @@ extension Command {
         let directory = try StoreDirectory(call.text(demoData))
         defer { directory.removeIfTemporary() }
         let untilStopped = call.process.waitForStop()
-        let shop = try await DemoShop.open(in: directory.path, port: port, process: call.process)
+        let shop = try await DemoShop.open(
+            in: directory.path, port: port, language: call.language, process: call.process)
         let demo = Demo(shop: shop, directory: directory.path, call: call)
         do {
             let code = try await demo.run(once: isOnce, untilStopped: untilStopped)

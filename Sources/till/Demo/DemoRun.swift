@@ -71,8 +71,8 @@ struct DemoRun: Sendable {
     private func buyPlainly(user: String, product: CatalogProduct, proxy: DemoProxy) async throws {
         transcript.heading(
             LocalizedText(
-                en: "1. \(user) buys \(product.names.en) (\(product.price))",
-                zh: "1. \(user) 购买 \(product.names.zh)（\(product.price)）"))
+                en: "1. \(user) buys \(product.names.en) (\(shop.price(of: product)))",
+                zh: "1. \(user) 购买 \(product.names.zh)（\(shop.price(of: product))）"))
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
         let visit = try await AppLaunch.run(

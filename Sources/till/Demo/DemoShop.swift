@@ -14,11 +14,13 @@ import TillServer
 /// LearnPoints' shop for the demo: an emulated App Store and a purchase server in this process, each with a listener on
 /// 127.0.0.1.
 struct DemoShop: Sendable {
-    static let bundleID = "com.example.learn"
+    static let bundleID = SampleShop.learnPoints.bundleID
 
     let store: RunningEmulator
     let server: RunningServer
     let catalog: Catalog
+    /// The storefront of the buyers, whose language and currency its products have.
+    let storefront: String
     let secretKey: String
     let operatorToken: String
     /// Signs the buyers' tokens, in place of the app's own backend.
@@ -27,14 +29,16 @@ struct DemoShop: Sendable {
     private let clock: @Sendable () -> Instant
 
     /// - Throws: `CommandError` with the reason.
-    static func open(in directory: String, port: UInt16, process: ProcessEffects) async throws -> DemoShop {
-        let catalog = try JSONDecoder().decode(Catalog.self, from: Data(InitialFiles.catalog.utf8))
+    static func open(
+        in directory: String, port: UInt16, language: Language, process: ProcessEffects
+    ) async throws -> DemoShop {
+        let storefront = language == .chinese ? "CHN" : "USA"
+        let catalog = SampleShop.learnPoints.catalog
         let fetch = try Fetch()
         var selling = EmulatorConfiguration()
         selling.app = EmulatedApp(bundleID: bundleID)
-        selling.products = catalog.products.map { product in
-            StoreProduct(id: product.id, kind: .consumable, name: product.names.en, prices: ["CHN": product.price])
-        }
+        selling.products = SampleShop.learnPoints.products()
+        selling.storefront = storefront
         let store = try await RunningEmulator(selling, directory: directory, port: 0, process: process)
         let keys = InitialFiles(directory: directory, entropy: process.entropy)
         // The emulator's root is trusted only here, with the sandbox as the only environment.
@@ -54,7 +58,8 @@ struct DemoShop: Sendable {
         do {
             return DemoShop(
                 store: store, server: try await RunningServer(configuration, process: process), catalog: catalog,
-                secretKey: keys.secretKey, operatorToken: keys.operatorToken, userTokenSecret: keys.userTokenSecret,
+                storefront: storefront, secretKey: keys.secretKey, operatorToken: keys.operatorToken,
+                userTokenSecret: keys.userTokenSecret,
                 fetch: fetch, clock: process.clock)
         } catch {
             await store.stop()
@@ -65,6 +70,12 @@ struct DemoShop: Sendable {
     var serverURL: String { "http://127.0.0.1:\(server.port)" }
     var storeURL: String { "http://127.0.0.1:\(store.port)" }
     var dashboard: String { serverURL + "/dashboard" }
+
+    /// The price that the buyers see.
+    func price(of product: CatalogProduct) -> Money {
+        let currency = Currency(storefront == "CHN" ? "CNY" : "USD")
+        return product.prices[currency.text].map { Money(amount: $0, currency: currency) } ?? product.price
+    }
 
     /// Runs the jobs of both sides until its task is cancelled.
     func work() async {

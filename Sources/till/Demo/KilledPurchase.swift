@@ -10,10 +10,11 @@ extension DemoRun {
     /// notifications are off, so only the second launch can deliver the points. The app is not involved: the proxy
     /// between it and the server holds the proof.
     func buyAndBeKilled(user: String, product: CatalogProduct, proxy: DemoProxy) async throws {
+        let price = shop.price(of: product)
         transcript.heading(
             LocalizedText(
-                en: "2. \(user) buys \(product.names.en) (\(product.price)), and his app is killed after he paid",
-                zh: "2. \(user) 购买 \(product.names.zh)（\(product.price)），付款后 App 被强行终止"))
+                en: "2. \(user) buys \(product.names.en) (\(price)), and his app is killed after he paid",
+                zh: "2. \(user) 购买 \(product.names.zh)（\(price)），付款后 App 被强行终止"))
         try await shop.setNotifications(on: false)
         transcript.step(
             LocalizedText(

@@ -85,9 +85,7 @@ private struct Conversion {
     }
 
     private static func catalog(_ call: Invocation) throws -> Catalog {
-        guard let file = call.text(.catalog) else {
-            return try JSONDecoder().decode(Catalog.self, from: Data(SampleShop.cloudPlans.catalog.utf8))
-        }
+        guard let file = call.text(.catalog) else { return SampleShop.cloudPlans.catalog }
         var reader = ConfigurationReader(ConfigurationSources(file: nil, environment: [:], flags: [.catalog: file]))
         guard let catalog = reader.readCatalog() else {
             throw ConfigurationError(problems: reader.problems).failure

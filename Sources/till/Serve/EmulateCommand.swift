@@ -20,7 +20,7 @@ extension Flag {
     fileprivate static let bundleID = Flag(
         "bundle-id", .text("ID"),
         summary: LocalizedText(
-            en: "the app on sale (default: com.example.learn)", zh: "在售 App 的 bundle id（默认 com.example.learn）"))
+            en: "the app on sale (default: the sample shop's)", zh: "在售 App 的 bundle id（默认取自示例商店）"))
     fileprivate static let environment = Flag(
         "environment", .choice(["sandbox", "production"]),
         summary: LocalizedText(en: "the environment in signed data (default: sandbox)", zh: "签名数据中的环境（默认 sandbox）"))
@@ -59,18 +59,20 @@ extension Command {
             en: """
                 Signs with its own root certificate, available at GET /emulator/root.cer. List it under apple.roots
                 of a sandbox configuration. A configuration that accepts production refuses it.
+                A new store sells the products that `till init` with the same --sample lists in its catalogue.
                 """,
             zh: """
                 用它自己的根证书签名，可从 GET /emulator/root.cer 获取：写入 sandbox 配置的 apple.roots。
                 它不是 Apple 的证书，接受 production 的配置会拒绝它。
+                新商店出售的商品与相同 --sample 的“till init”写出的商品目录一致。
                 """),
-        flags: [.port, .data, .bundleID, .environment, .products, .storefront, .pace, .grace, .secret]
+        flags: [.port, .data, .sample, .bundleID, .environment, .products, .storefront, .pace, .grace, .secret]
     ) { call in
         let untilStopped = call.process.waitForStop()
         let configuration = try EmulatorConfiguration(call)
         let directory = try StoreDirectory(call.text(.data))
         defer { directory.removeIfTemporary() }
-        if fileExists("\(directory.path)/store.db"), call.isSet(.products) || call.isSet(.pace) {
+        if fileExists("\(directory.path)/store.db"), [Flag.products, .sample, .pace].contains(where: call.isSet) {
             call.warn(
                 LocalizedText(
                     en: "the store in \(shown(directory.path)) already exists: its products and rate are unchanged",
@@ -103,7 +105,15 @@ extension EmulatorConfiguration {
     /// - Throws: `CommandError` for an invalid file, `UsageError` for an unknown storefront.
     fileprivate init(_ call: Invocation) throws {
         self.init()
-        app = EmulatedApp(bundleID: call.text(.bundleID) ?? "com.example.learn")
+        guard !(call.isSet(.sample) && call.isSet(.products)) else {
+            throw UsageError(
+                LocalizedText(
+                    en: "--sample can't be combined with --products; set only one",
+                    zh: "--sample 不能与 --products 同时使用；只能设置一个"), command: "emulate")
+        }
+        let sample = call.text(.sample).flatMap(SampleShop.init(rawValue:)) ?? .learnPoints
+        app = EmulatedApp(bundleID: call.text(.bundleID) ?? sample.bundleID)
+        products = sample.products(of: app.bundleID)
         if call.text(.environment) == "production" { environment = .production }
         sharedSecret = call.text(.secret)
         if let path = call.text(.products) {
@@ -111,6 +121,12 @@ extension EmulatorConfiguration {
             products = file.products
             if let code = file.storefront { storefront = code }
             if let pace = file.pace { renewalPace = pace }
+            if let unchecked = file.uncheckedPrices {
+                call.warn(
+                    LocalizedText(
+                        en: "warning: \(shown(path)): \(unchecked.sentence.en)",
+                        zh: "警告：\(shown(path))：\(unchecked.sentence.zh)"))
+            }
             if !file.ignored.isEmpty {
                 let names = file.ignored.joined(separator: ", ")
                 call.warn(

@@ -20,7 +20,9 @@ extension Command {
     ) { call in
         let configuration = try Configuration.load(for: call)
         let untilStopped = call.process.waitForStop()
-        for warning in configuration.startWarnings + configuration.lifetimeWarnings + configuration.receiptWarnings {
+        for warning in configuration.startWarnings + configuration.lifetimeWarnings
+            + configuration.receiptWarnings + configuration.offerWarnings
+        {
             call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
         }
         let running = try await RunningServer(configuration, process: call.process)

@@ -27,7 +27,9 @@ extension Command {
                 and prints each finding with its cure. Findings: unknown_id (the store has no such product),
                 missing_from_the_catalogue, wrong_type, price_off_the_table, not_returned_by_the_store, duplicate_id,
                 first_product_without_app_version, and what App Review would find.
-                Ends with 1 if there is a finding. --json prints {"findings": [{"code", "productId", "finding",
+                Ends with 1 if there is a finding. A price in a currency without known price points is accepted with the
+                warning price_not_checked, which does not change the exit code.
+                --json prints {"findings": [{"code", "severity": "error" or "warning", "productId", "finding",
                 "cure"}]}. Apple's own store has no list of products for a server: export a .storekit file, or describe
                 the products in a file.
                 """,
@@ -35,7 +37,8 @@ extension Command {
                 till catalog check：将服务器的商品目录与模拟商店或文件中的商品对照，列出每个问题及其解决办法。
                 问题包括：unknown_id（商店没有该商品）、missing_from_the_catalogue、wrong_type、price_off_the_table、
                 not_returned_by_the_store、duplicate_id、first_product_without_app_version，以及 App 审核会发现的问题。
-                有任何问题时以 1 结束。--json 输出 {"findings": [{"code", "productId", "finding", "cure"}]}。
+                有任何问题时以 1 结束。货币没有价格点资料时，价格照常接受，只给出警告 price_not_checked，不影响退出码。
+                --json 输出 {"findings": [{"code", "severity": "error" 或 "warning", "productId", "finding", "cure"}]}。
                 Apple 自己的商店不向服务器提供商品列表：请导出 .storekit 文件，或在文件中写明商品。
                 """),
         flags: [.config, .store, .products],
@@ -51,16 +54,19 @@ extension Command {
             .findings(comparing: configuration.catalog, in: environment)
         if call.wantsJSON {
             try call.print(CatalogCheck.Document(findings.map { CatalogCheck.Reply($0, call.language) }))
-        } else if findings.isEmpty {
-            call.say(LocalizedText(en: "The catalogue and the store agree.", zh: "商品目录与商店一致。"))
         } else {
             for finding in findings {
                 let reply = CatalogCheck.Reply(finding, call.language)
-                call.console.print("\(reply.code)  \(reply.productId.map { "\($0)  " } ?? "")\(reply.finding)")
+                let warning = finding.isWarning ? LocalizedText(en: "warning: ", zh: "警告：")(call.language) : ""
+                call.console.print(
+                    "\(warning)\(reply.code)  \(reply.productId.map { "\($0)  " } ?? "")\(reply.finding)")
                 call.console.print("    → \(reply.cure)")
             }
+            if findings.allSatisfy(\.isWarning) {
+                call.say(LocalizedText(en: "The catalogue and the store agree.", zh: "商品目录与商店一致。"))
+            }
         }
-        return findings.isEmpty ? .done : .refused
+        return findings.allSatisfy(\.isWarning) ? .done : .refused
     }
 }
 
@@ -154,12 +160,14 @@ struct CatalogCheck {
 
     struct Reply: Encodable {
         let code: String
+        let severity: String
         let productId: String?
         let finding: String
         let cure: String
 
         init(_ finding: ProductFinding, _ language: Language) {
             code = finding.code.rawValue
+            severity = finding.isWarning ? "warning" : "error"
             productId = finding.product
             self.finding = finding.sentence[language]
             cure = finding.cure[language]

@@ -92,7 +92,7 @@ struct DoctorCheck: Sendable {
                         try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, connection)),
                     try quarantine(connection),
                     try receipts(configuration, connection),
-                ]
+                ] + offers(configuration)
             }
             await ledger.close()
             return found
@@ -155,6 +155,17 @@ struct DoctorCheck: Sendable {
                 en: isByKey
                     ? "Signed copies are fetched with the In-App Purchase Key." : "Apple's verifyReceipt is asked.",
                 zh: isByKey ? "使用 App 内购买项目密钥获取签名交易。" : "向 Apple 的 verifyReceipt 查询。"))
+    }
+
+    /// No check if the catalogue opens no offer to users.
+    private static func offers(_ configuration: Configuration) -> [DoctorCheck] {
+        configuration.offerWarnings.map { warning in
+            DoctorCheck(
+                name: "offers", status: .warning, detail: warning,
+                action: LocalizedText(
+                    en: "Set apple.issuerId, apple.keyId and apple.privateKeyFile.",
+                    zh: "请设置 apple.issuerId、apple.keyId 与 apple.privateKeyFile。"))
+        }
     }
 
     private static func quarantine(_ connection: any Connection) throws -> DoctorCheck {

@@ -8,14 +8,6 @@ import TillJSON
     import Darwin
 #endif
 
-extension Flag {
-    fileprivate static let sample = Flag(
-        "sample", .choice(SampleShop.allCases.map(\.rawValue)),
-        summary: LocalizedText(
-            en: "the sample catalogue: packs of points (default), or a service's plans",
-            zh: "示例商品目录：学点包（默认），或服务套餐"))
-}
-
 extension Command {
     /// `till init`: a working configuration, a sample catalogue and new keys.
     static let initialize = Command(
@@ -82,7 +74,7 @@ struct InitialFiles: Sendable {
     func write() throws(CommandError) {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"),
-            (catalogFile, 0o644, sample.catalog),
+            (catalogFile, 0o644, sample.catalogText),
             (configurationFile, 0o600, configuration),
         ]
         let existing = files.map(\.path).filter(fileExists)
@@ -133,23 +125,6 @@ struct InitialFiles: Sendable {
         """
     }
 
-    /// LearnPoints: four packs of points at ¥6, ¥30, ¥68 and ¥128.
-    static let catalog: String = {
-        let packs: [(points: Int, yuan: Int)] = [(60, 6), (300, 30), (680, 68), (1_280, 128)]
-        let products = packs.map { pack in
-            """
-                {
-                  "id": "com.example.learn.points\(pack.points)",
-                  "type": "Consumable",
-                  "names": { "en": "\(pack.points) points", "zh": "\(pack.points) 学点" },
-                  "price": { "amount": \(pack.yuan * 100), "currency": "CNY" },
-                  "points": { "points": \(pack.points) }
-                }
-            """
-        }
-        return "{\n  \"products\": [\n" + products.joined(separator: ",\n") + "\n  ]\n}\n"
-    }()
-
     /// The files and keys, for programs.
     var json: String {
         let value: JSONValue = [
@@ -188,53 +163,4 @@ struct InitialFiles: Sendable {
                 """)
         return text(language)
     }
-}
-
-/// The sample shops of `till init`.
-enum SampleShop: String, Sendable, CaseIterable {
-    /// Points sold as consumables.
-    case learnPoints = "points"
-    /// A cloud service's four plans, each bought once or renewed.
-    case cloudPlans = "plans"
-
-    var bundleID: String {
-        switch self {
-        case .learnPoints: "com.example.learn"
-        case .cloudPlans: "com.example.cloud"
-        }
-    }
-
-    /// The text of its catalogue file.
-    var catalog: String {
-        switch self {
-        case .learnPoints: InitialFiles.catalog
-        case .cloudPlans: Self.plans
-        }
-    }
-
-    /// Basic and Premium, monthly and yearly, for one device each. A product's id is the bundle id, a dot and the
-    /// plan's own id, with `_auto` at the end for a renewing product.
-    private static let plans: String = {
-        let plans = [
-            ("basic", "monthly", "P1M", 299, "Basic Monthly", "基础版月付"),
-            ("basic", "annual", "P1Y", 2_999, "Basic Annual", "基础版年付"),
-            ("premium", "monthly", "P1M", 699, "Premium Monthly", "高级版月付"),
-            ("premium", "annual", "P1Y", 6_999, "Premium Annual", "高级版年付"),
-        ]
-        let kinds = [("Consumable", "", "", ""), ("Auto-Renewable Subscription", "_auto", " (renews)", "（自动续订）")]
-        let products = kinds.flatMap { type, suffix, en, zh in
-            plans.map { rank, time, length, cents, english, chinese in
-                """
-                    {
-                      "id": "com.example.cloud.\(rank)_\(time)\(suffix)",
-                      "type": "\(type)",
-                      "names": { "en": "\(english)\(en)", "zh": "\(chinese)\(zh)" },
-                      "price": { "amount": \(cents), "currency": "USD" },
-                      "plan": { "id": "\(rank)_\(time)", "length": "\(length)", "rank": "\(rank)" }
-                    }
-                """
-            }
-        }
-        return "{\n  \"products\": [\n" + products.joined(separator: ",\n") + "\n  ]\n}\n"
-    }()
 }

@@ -56,7 +56,7 @@ import TillCrypto
     }
 
     @Test(
-        "Before the payment price, start, status, user and product are on disk; the server has the same (L5, O1)",
+        "Before the payment price, start, status, user and product are on disk; the server has the same (L5, L6, O1)",
         arguments: StoreKitGeneration.both)
     func beforePayment(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -72,13 +72,18 @@ import TillCrypto
             let server = try await phones.shop.send(.get, "/v1/orders/\(entry.id)")
             #expect(server["status"].text == "prepared" && server["userId"].text == "ann")
             #expect(server["productId"].text == Shop.points60)
-            #expect(server["price"].at("amount").int == 600)
+            #expect(server["price"] == ["amount": 600, "currency": "CNY"])
+            #expect(server["productNames"] == ["en": "60 points", "zh": "60 学点"])
+            #expect(server["createdAt"].text == phones.shop.time.now.rfc3339)
+            let shown = try #require(await ann.orders().first)
+            #expect(shown.title(in: "zh") == "待充值" && shown.title(in: "en") == "Waiting for payment")
             await gate.open()
             guard case .completed(let order) = await outcome else {
                 Issue.record("not completed")
                 return
             }
             #expect(order.uuid == entry.id)
+            #expect(order.title(in: "zh") == "充值完成" && order.title(in: "en") == "Completed")
         }
     }
 
@@ -116,6 +121,45 @@ import TillCrypto
             #expect(transaction["appAccountToken"].text.lowercased() == order.orderID)
             let again = try #require(await ann.buy().order)
             #expect(again.id != order.id)
+        }
+    }
+
+    @Test(
+        "An order that the app's backend opened is the one that is paid; another user can't pay under it (O1, O2)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func backendsOrder(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let shop = phones.shop
+            func opened(for user: String) async throws -> PurchaseOptions {
+                let reply = try await shop.send(
+                    .post, "/v1/orders", ["productId": .string(Shop.points60), "userId": .string(user)])
+                try #require(reply.status == 201, "\(reply.body)")
+                var options = PurchaseOptions()
+                options.order = reply["id"].text
+                return options
+            }
+            let options = try await opened(for: "ann")
+            let ann = try await phones.phone("ann")
+            let result = try await ann.use { try await $0.purchase(Shop.points60, options: options) }
+            guard case .completed(let order) = result else {
+                Issue.record("not completed: \(result)")
+                return
+            }
+            #expect(order.orderID == options.order)
+            let transaction = try await shop.ask(.get, "/emulator/transactions/\(try #require(order.transactionID))")
+            #expect(transaction["appAccountToken"].text.lowercased() == options.order)
+            #expect(try await shop.ordersAtServer(of: "ann") == ["completed"], "one order at the server")
+            #expect(ann.wire.count(.server, "POST /v1/orders") == 0)
+            #expect(try await shop.points(of: "ann") == 60)
+
+            let hers = try await opened(for: "ann")
+            let ben = try await phones.phone("ben")
+            let refused = await #expect(throws: TillError.self) {
+                try await ben.use { _ = try await $0.purchase(Shop.points60, options: hers) }
+            }
+            #expect(refused?.code == .unknownOrder)
+            #expect(try await ben.paid().isEmpty && ben.wire.count(.store, "POST /emulator/purchases") == 0)
+            #expect(try await shop.ordersAtServer(of: "ann") == ["prepared", "completed"])
         }
     }
 
@@ -167,7 +211,7 @@ import TillCrypto
     }
 
     @Test(
-        "Cancelled is cancelled and any other error is failed, each with its reason in both languages (L10)",
+        "Cancelled is cancelled and any other error is failed, each with its reason in both languages (L6, L10)",
         arguments: StoreKitGeneration.both)
     func notPaid(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -177,7 +221,8 @@ import TillCrypto
                 Issue.record("not cancelled")
                 return
             }
-            #expect(cancelled.status == .cancelled && cancelled.title(in: "zh") == "充值取消")
+            #expect(cancelled.status == .cancelled)
+            #expect(cancelled.title(in: "zh") == "充值取消" && cancelled.title(in: "en") == "Cancelled")
             #expect(cancelled.sentence == AppStoreError.cancelled.sentence)
             try await ann.sheet("failed")
             guard case .failed(let failed?, .store(.unknown)) = await ann.buy() else {
@@ -185,6 +230,7 @@ import TillCrypto
                 return
             }
             #expect(failed.status == .failed)
+            #expect(failed.title(in: "zh") == "充值失败" && failed.title(in: "en") == "Failed")
             #expect(failed.sentence == AppStoreError.unknown.sentence)
             #expect(await eventually { (try? await phones.shop.ordersAtServer(of: "ann")) == ["failed", "cancelled"] })
             #expect(try await ann.paid().isEmpty)

@@ -162,7 +162,8 @@ import TillHTTP
     }
 
     @Test(
-        "Two months late, the phone off all the time: late is not forged (T9)", arguments: StoreKitGeneration.both)
+        "Two months late, the phone off all the time: late is not forged, and is marked as late (G6, T9)",
+        arguments: StoreKitGeneration.both)
     func twoMonths(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -175,6 +176,33 @@ import TillHTTP
             try await ann.relaunch()
             #expect(try await ann.hasFinishedAll())
             #expect(try await phones.shop.points(of: "ann") == 60)
+            let decisions = try await phones.shop.decisions(on: try #require(try await ann.paid().first))
+            #expect(decisions.map(\.decision) == ["late", "granted"])
+            #expect(decisions.first?.detail?.contains(", 62 days ") == true)
+        }
+    }
+
+    @Test(
+        "Granted in time, and sent again more than a year later: it still counts as seen, without a mark (G6, O8)",
+        arguments: StoreKitGeneration.both)
+    func seenForEver(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions", .answerLost)
+            await ann.buy()
+            #expect(ann.wire.happened == 1)
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+            await ann.kill()
+            phones.shop.time.advance(seconds: 400 * 86_400)
+            ann.wire.mend()
+            try await ann.relaunch()
+            #expect(try await ann.hasFinishedAll())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 2)
+            #expect(try await phones.shop.grantCount() == 1)
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            let decisions = try await phones.shop.decisions(on: try #require(try await ann.paid().first))
+            #expect(decisions.map(\.decision) == ["granted"])
         }
     }
 

@@ -6,9 +6,11 @@ import TillCrypto
 @Suite("The owner of a purchase") struct OwnerJourneys {
     @Test(
         "A pays, the answer is lost, A signs out and B signs in: A gets it, B nothing (P8)",
-        arguments: StoreKitGeneration.both, Reach.allCases)
-    func accountSwitch(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
-        try await Phones.open(generation, reach) { phones in
+        arguments: [
+            (.storeKit1, .signedTransaction), (.storeKit1, .receipt), (.storeKit2, .signedTransaction),
+        ] as [(StoreKitGeneration, StoreKit1Proof)], Reach.allCases)
+    func accountSwitch(_ app: (generation: StoreKitGeneration, proof: StoreKit1Proof), _ reach: Reach) async throws {
+        try await Phones.open(app.generation, reach, proof: app.proof) { phones in
             let phone = try await phones.phone("A", account: "family")
             phone.wire.cut(.server, "POST /v1/transactions")
             guard case .deliveryPending = await phone.buy() else {
@@ -105,21 +107,6 @@ import TillCrypto
     }
 
     @Test(
-        "A quarantined purchase stays in the store's queue (O5, invariant 3)", arguments: StoreKitGeneration.both)
-    func quarantined(_ generation: StoreKitGeneration) async throws {
-        try await Phones.open(generation) { phones in
-            let ann = try await phones.phone("ann", isLaunched: false)
-            _ = try await phones.shop.pay(token: UniqueID(high: 7, low: 7), account: "ann")
-            try await ann.open()
-            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note() != nil })
-            #expect(await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing])
-            #expect(ann.wire.count(.server, "POST /v1/transactions") >= 1)
-            #expect(try await ann.unfinished().count == 1)
-            #expect(try await phones.shop.grantCount() == 0)
-        }
-    }
-
-    @Test(
         "The same proof from this phone and another one of the account: one grant (O8)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func twoPhones(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
@@ -198,6 +185,8 @@ import TillCrypto
             // Paid, and the answer is lost: the grant follows.
             phone.wire.cut(.server, "POST /v1/transactions")
             await phone.buy(Shop.points300)
+            #expect(try await phones.shop.ordersAtServer(of: guest).count == 2)
+            #expect(try await phones.shop.ordersAtServer(of: "ann").isEmpty)
             phone.wire.mend()
             phone.wire.cut(.server, "/guests", .answerLost)
             let lost = await phone.signIn("ann", mergingGuest: guest)
@@ -216,8 +205,40 @@ import TillCrypto
             #expect(try await phones.shop.points(of: "ann") == 360)
             #expect(try await phone.use { try await $0.wallet() } == ["points": 360])
             #expect(await eventually { await phone.orders().map(\.status) == [.completed, .completed] })
+            #expect(try await phones.shop.ordersAtServer(of: "ann") == ["completed", "completed"])
             #expect(try await phones.shop.transfers(of: "ann").count == 1)
             #expect(await phone.use { await $0.guestID } != guest)
+        }
+    }
+
+    @Test(
+        "An operator reverses the merge: the account's phone loses points and right, the guest has both again (P12)",
+        arguments: StoreKitGeneration.both)
+    func guestReversed(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let phone = try await phones.phone(nil, account: "family")
+            let guest = await phone.use { await $0.guestID }
+            await phone.signIn(guest)
+            #expect(isCompleted(await phone.buy()))
+            #expect(isCompleted(await phone.buy("com.example.learn.pro")))
+            #expect(await phone.signIn("ann", mergingGuest: guest) == .merged)
+            let merged = try await phone.use { try await $0.refresh() }
+            #expect(merged.wallet == ["points": 60] && merged.entitlements.items.map(\.name) == ["pro"])
+            #expect(phone.store.isEntitled("pro"))
+
+            let transfers = try await phones.shop.send(.get, "/v1/users/ann/transfers")["data"].list
+            let merge = try #require(transfers.first?.at("id").text)
+            #expect(try await phones.shop.reverse(merge).status == 201)
+            let left = try await phone.use { try await $0.refresh() }
+            #expect((left.wallet?["points"] ?? 0) == 0 && left.entitlements.items.isEmpty)
+            #expect(!phone.store.isEntitled("pro"))
+            await phone.signIn(guest)
+            let returned = try await phone.use { try await $0.refresh() }
+            #expect(returned.wallet == ["points": 60] && returned.entitlements.items.map(\.name) == ["pro"])
+            for user in ["ann", guest] {
+                let audited = try await phones.shop.transfers(of: user).map { $0.prefix { $0 != " " } }
+                #expect(audited == ["reversal", "guest_merge"])
+            }
         }
     }
 }

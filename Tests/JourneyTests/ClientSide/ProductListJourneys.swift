@@ -1,5 +1,7 @@
 import Testing
 import TillBilling
+import TillJSON
+import TillServer
 
 @testable import TillClient
 
@@ -66,6 +68,96 @@ import TillBilling
             try await ann.relaunch()
             await #expect(throws: Self.unavailable) { try await ann.use { try await $0.products() } }
             #expect(ann.wire.count(.server, "GET /v1/products") == 2)
+        }
+    }
+
+    @Test(
+        "One product of each type: the kit shows its type, and its name in the storefront's language (L1)",
+        arguments: StoreKitGeneration.both)
+    func types(_ generation: StoreKitGeneration) async throws {
+        let types: [(id: String, type: TillBilling.ProductType, kind: TillClient.StoreProduct.Kind)] = [
+            ("points", .consumable, .consumable), ("pro", .nonConsumable, .nonConsumable),
+            ("club", .autoRenewable, .autoRenewable), ("pass", .nonRenewing, .nonRenewing),
+        ]
+        let catalog = Catalog(
+            products: types.map { id, type, _ in
+                CatalogProduct(
+                    id: ProductID(CloudShop.prefix + id), type: type, names: LocalizedText(en: "", zh: ""),
+                    price: Money(amount: 600, currency: Currency("CNY")), points: id == "points" ? ["points": 60] : [:],
+                    entitlement: id == "points" ? nil : id)
+            })
+        try await Phones.open(generation, change: { $0.catalog = catalog }) { phones in
+            let listed = types.map { id, type, _ -> JSONValue in
+                var members: [String: JSONValue] = [
+                    "id": .string(CloudShop.prefix + id), "type": .string(type.rawValue),
+                    "prices": [
+                        "CHN": ["amount": 600, "currency": "CNY"], "USA": ["amount": 99, "currency": "USD"],
+                    ],
+                    "localizations": [
+                        ["locale": "en-US", "displayName": .string("The \(id)"), "description": ""],
+                        ["locale": "zh-Hans", "displayName": .string("商品 \(id)"), "description": ""],
+                    ],
+                ]
+                if type == .autoRenewable { members.merge(["subscriptionGroup": "1", "period": "P1M"]) { $1 } }
+                return .object(members)
+            }
+            let loaded = try await phones.shop.ask(.put, "/emulator/products", ["products": .array(listed)])
+            try #require(loaded.status == 200, "\(loaded.body)")
+            for (storefront, name) in [("CHN", "商品"), ("USA", "The")] {
+                let phone = try await phones.phone(storefront, isLaunched: false)
+                try await phone.set(["storefront": .string(storefront)])
+                try await phone.open()
+                let products = try await phone.use { try await $0.products() }
+                #expect(products.map(\.kind) == types.map(\.kind))
+                #expect(products.map(\.name) == types.map { "\(name) \($0.id)" })
+            }
+        }
+    }
+
+    @Test(
+        "A product's review decides who can buy it: testers from Ready to Submit on, customers once approved (L1)",
+        arguments: StoreKitGeneration.both, [TillBilling.StoreEnvironment.sandbox, .production])
+    func review(_ generation: StoreKitGeneration, _ store: TillBilling.StoreEnvironment) async throws {
+        let id = "com.example.learn.points120"
+        let product = CatalogProduct(
+            id: ProductID(id), type: .consumable, names: LocalizedText(en: "120 points", zh: "120 学点"),
+            price: Money(amount: 1_200, currency: Currency("CNY")), points: ["points": 120])
+        let change = { (configuration: inout ServerConfiguration) in
+            configuration.catalog = Catalog(products: Shop.catalog.products + [product])
+        }
+        try await Phones.open(generation, store: store, change: change) { phones in
+            let ann = try await phones.phone("ann")
+            /// Takes a step at the store, and tries to buy.
+            func take(_ step: String, _ body: JSONValue?, to state: String, isSold: Bool) async throws {
+                let path = step.isEmpty ? "" : "/\(id)/\(step)"
+                let reply = try await phones.shop.ask(.post, "/emulator/products\(path)", body)
+                try #require(reply.status == 200 && reply["state"].text == state, "\(reply.body)")
+                let listed = try? await ann.use { try await $0.products([id]) }
+                #expect((listed?.first?.canBuy == true) == isSold, "\(state)")
+                if isSold {
+                    #expect(isCompleted(await ann.buy(id)), "\(state)")
+                } else {
+                    #expect(await ann.buy(id) == .failed(nil, .productUnavailable), "\(state)")
+                }
+            }
+            let isSandbox = store == .sandbox
+            try await take(
+                "",
+                [
+                    "id": .string(id), "prices": ["CHN": ["amount": 1_200, "currency": "CNY"]],
+                    "reviewScreenshot": false,
+                ],
+                to: "MISSING_METADATA", isSold: false)
+            let text: JSONValue = ["locale": "zh-Hans", "displayName": "120 学点", "description": "可用于所有课程"]
+            try await take("metadata", ["localization": text], to: "MISSING_METADATA", isSold: false)
+            try await take("metadata", ["reviewScreenshot": true], to: "READY_TO_SUBMIT", isSold: isSandbox)
+            try await take("submit", nil, to: "WAITING_FOR_REVIEW", isSold: isSandbox)
+            try await take("startReview", nil, to: "IN_REVIEW", isSold: isSandbox)
+            try await take("approve", nil, to: "APPROVED", isSold: true)
+            let bought: Int64 = isSandbox ? 4 : 1
+            #expect(try await ann.paid().count == Int(bought))
+            #expect(try await ann.use { try await $0.wallet() } == ["points": 120 * bought])
+            try await take("removeFromSale", nil, to: "DEVELOPER_REMOVED_FROM_SALE", isSold: false)
         }
     }
 }

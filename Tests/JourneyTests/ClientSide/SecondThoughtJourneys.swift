@@ -1,6 +1,8 @@
 import Testing
 import TillBilling
 import TillClient
+import TillJSON
+import TillLedger
 
 @Suite("The store changes its answer") struct SecondThoughtJourneys {
     private func waiting(_ phone: Phone, _ state: String) async throws -> String {
@@ -13,7 +15,7 @@ import TillClient
     }
 
     @Test(
-        "Ask to Buy: no grant until it is approved, days later and in another launch (G7, L7)",
+        "Ask to Buy: no grant until it is approved, days later and in another launch (G7, L6, L7)",
         arguments: StoreKitGeneration.both)
     func approved(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -23,7 +25,8 @@ import TillClient
                 Issue.record("not deferred")
                 return
             }
-            #expect(order.status == .deferred && order.title(in: "zh") == "等待批准")
+            #expect(order.status == .deferred)
+            #expect(order.title(in: "zh") == "等待批准" && order.title(in: "en") == "Waiting for approval")
             #expect(try await phones.shop.grantCount() == 0)
             let transaction = try await waiting(ann, "deferred")
             await ann.kill()
@@ -180,6 +183,91 @@ import TillClient
                 return first
             }
             #expect(reported, "the app was not told")
+        }
+    }
+
+    // MARK: Points that were spent
+
+    /// Buys sixty points and spends fifty; returns the transaction's id.
+    private func spend(_ phone: Phone) async throws -> String {
+        #expect(isCompleted(await phone.buy()))
+        #expect(try await phone.hasFinishedAll())
+        #expect(try await debit(phone, 50).status == 201)
+        phone.shop.time.advance(seconds: 60)
+        return try #require(try await phone.paid().first)
+    }
+
+    private func debit(_ phone: Phone, _ amount: Int64) async throws -> Reply {
+        try await phone.shop.send(
+            .post, "/v1/users/\(phone.account)/wallet/debits",
+            ["currency": "points", "amount": .int(amount), "reference": .string("\(phone.account) \(amount)")])
+    }
+
+    @Test(
+        "A refund of spent points: the phone shows the debt, the next purchase pays it, a reversal ends it (U5)",
+        arguments: StoreKitGeneration.both)
+    func refundSpent(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            try await phones.shop.tellServer()
+            let ann = try await phones.phone("ann")
+            let paid = try await spend(ann)
+            try await decide(ann, paid, "refund")
+            await phones.shop.emulator.sendDueNotifications()
+            #expect(try await ann.use { try await $0.wallet() } == ["points": -50])
+            let postings = try await ann.use { try await $0.postings().postings }
+            #expect(postings.map { "\($0.kind) \($0.amount)" } == ["refund -60", "debit -50", "purchase 60"])
+            let refused = try await debit(ann, 1)
+            #expect(refused.status == 409 && refused.code == "insufficient_funds")
+
+            #expect(isCompleted(await ann.buy()))
+            #expect(try await ann.hasFinishedAll())
+            #expect(try await ann.use { try await $0.wallet() } == ["points": 10])
+            phones.shop.time.advance(seconds: 60)
+            try await decide(ann, paid, "refundReversal")
+            await phones.shop.emulator.sendDueNotifications()
+            #expect(try await ann.use { try await $0.refresh().wallet } == ["points": 70])
+        }
+    }
+
+    @Test(
+        "The customer agrees in the app, and Apple gets the used share; after a withdrawal it gets nothing (U5)",
+        arguments: StoreKitGeneration.both)
+    func consent(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let (shop, line) = (phones.shop, phones.appleLine)
+            try await shop.tellServer()
+            func sent(about id: String) -> Bool { line.asked.contains { $0.hasSuffix("consumption/\(id)") } }
+            func request(_ phone: Phone) async throws -> String {
+                let paid = try await spend(phone)
+                try await decide(phone, paid, "consumptionRequest")
+                await shop.emulator.sendDueNotifications()
+                return paid
+            }
+            func newest() async throws -> JSONValue {
+                try #require(try await shop.send(.get, "/v1/consumption-requests")["data"].list.first)
+            }
+            let ann = try await phones.phone("ann")
+            try await ann.use { try await $0.setConsumptionConsent(true) }
+            let hers = try await request(ann)
+            #expect(try await ConsumptionAnswers(shop.server.ledger).answerAll() == 1)
+            let answered = try await newest()
+            #expect(answered.at("state").text == "answered" && answered.at("transactionId").text == hers)
+            #expect(answered.at("answer").at("customerConsented") == true)
+            #expect(answered.at("answer").at("consumptionPercentage").int == 83_333)
+            #expect(sent(about: hers))
+
+            let ben = try await phones.phone("ben")
+            try await ben.use { try await $0.setConsumptionConsent(true) }
+            let his = try await request(ben)
+            try await ben.use { try await $0.setConsumptionConsent(false) }
+            #expect(try await ConsumptionAnswers(shop.server.ledger).answerAll() == 0)
+            let waiting = try await newest()
+            #expect(waiting.at("state").text == "waiting" && waiting.at("detail").text.hasPrefix("no_consent"))
+            shop.time.advance(seconds: 12 * 3_600)
+            #expect(try await ConsumptionAnswers(shop.server.ledger).answerAll() == 0)
+            let ended = try await newest()
+            #expect(ended.at("state").text == "unanswered" && ended.at("detail").text.hasPrefix("no_consent"))
+            #expect(!sent(about: his))
         }
     }
 }

@@ -115,6 +115,27 @@ import TillBilling
         }
     }
 
+    @Test("An order of Ben's that matches Ann's renewal does not take it: the renewed purchase decides (U1)")
+    func orderBeside() async throws {
+        try await HouseholdShop.open { house in
+            let hers = try await house.shop.openOrder(HouseholdShop.premium, as: "ann")
+            try await house.submit(try house.period("7001", HouseholdShop.premium, 0..<30, token: hers), as: "ann")
+            house.go(to: 29)
+            let his = try await house.shop.openOrder(HouseholdShop.premium, as: "ben")
+            house.go(to: 30)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, renews: true)
+            let reply = try await house.shop.submit(renewal, as: .user("ben"), orderID: his)
+            #expect(reply["outcome"].text == "granted" && reply["grant"] == .null, "\(reply.body)")
+            #expect(try await house.rights(["ann", "ben"]) == ["premium", ""])
+            #expect(try await house.shop.status(of: his) == "prepared")
+            #expect(try await house.shop.decisions(on: "7002").map(\.ground) == ["original_transaction"])
+            // The same order beside a purchase of his own: nothing precedes it there.
+            let own = try house.period("8001", HouseholdShop.premium, 30..<60, of: "8001")
+            #expect(try await house.shop.submit(own, as: .user("ben"), orderID: his)["outcome"].text == "granted")
+            #expect(try await house.shop.status(of: his) == "completed")
+        }
+    }
+
     // MARK: Upgrades in Settings
 
     @Test(

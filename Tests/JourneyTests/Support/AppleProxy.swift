@@ -18,6 +18,7 @@ final class AppleProxy: Sendable {
         var isCut: (@Sendable (String) -> Bool)?
         var isHeld: (@Sendable (String) -> Bool)?
         var rewrite: (@Sendable (JSONValue) -> JSONValue)?
+        var isMalformed: (@Sendable (String) -> Bool)?
         var toStore: HTTPSend?
     }
 
@@ -69,6 +70,12 @@ final class AppleProxy: Sendable {
         set { state.withLock { $0.rewrite = newValue } }
     }
 
+    /// While set, request bodies with this property get status 21002.
+    var isMalformed: (@Sendable (String) -> Bool)? {
+        get { state.withLock { $0.isMalformed } }
+        set { state.withLock { $0.isMalformed = newValue } }
+    }
+
     /// Apple's answer about a transaction that it does not know.
     static let notFound = AppleResponse(
         status: 404, headers: [.init("Content-Type", "application/json")],
@@ -114,6 +121,11 @@ final class AppleProxy: Sendable {
         if isCut || state.isCut?(path) == true { throw AppleConnectionError(.connectionLost) }
         if let outage = state.outage { throw outage }
         if let answer = state.answer { return answer }
+        if state.isMalformed?(String(decoding: request.body, as: UTF8.self)) == true {
+            return AppleResponse(
+                status: 200, headers: [.init("Content-Type", "application/json")],
+                body: Array(#"{"status":21002}"#.utf8))
+        }
         guard let emulator = state.emulator, let method = HTTPMethod(rawValue: request.method.rawValue) else {
             throw AppleConnectionError(.unreachable)
         }

@@ -3,13 +3,15 @@ import TillBilling
 import TillJSON
 import TillServer
 
-/// A shop that sells the plans of C4, a trial and a lasting right, in the same emulated store.
+/// A shop that sells the eight products of C4, a trial and a lasting right, in the same emulated store.
 enum CloudShop {
     static let prefix = Shop.bundleID + "."
 
     static let catalog = catalog(scope: nil)
 
-    static func catalog(scope: PlanScope?) -> Catalog { Catalog(products: kept(scope) + others(scope)) }
+    static func catalog(scope: PlanScope?) -> Catalog {
+        Catalog(products: kept(scope) + others(scope) + renewing(scope))
+    }
 
     /// The products whose time the server keeps: the four plans as consumables, and one of them as a non-renewing
     /// subscription, too.
@@ -43,10 +45,23 @@ enum CloudShop {
         ]
     }
 
+    /// The other plans as subscriptions, too.
+    private static func renewing(_ scope: PlanScope?) -> [CatalogProduct] {
+        plans.filter { ["basic_monthly", "basic_annual", "premium_annual"].contains($0.id) }.map { plan in
+            CatalogProduct(
+                id: ProductID(prefix + plan.id + "_auto"), type: .autoRenewable,
+                names: LocalizedText(en: "\(plan.id) (renews)", zh: "套餐 \(plan.id)（续订）"),
+                price: Money(amount: plan.cents, currency: Currency("USD")),
+                plan: PlanLength(plan.length).map {
+                    PlanTerms(id: PlanID(plan.id), length: $0, rank: plan.rank, scope: scope)
+                })
+        }
+    }
+
     private static let plans: [(id: String, cents: Int64, length: String, rank: String)] = [
         ("basic_monthly", 299, "P1M", "basic"), ("basic_annual", 2_999, "P1Y", "basic"),
         ("premium_monthly", 699, "P1M", "premium"), ("premium_annual", 6_999, "P1Y", "premium"),
-        ("basic_pass", 299, "P1M", "basic"),
+        ("basic_pass", 299, "P1M", "basic"), ("trial", 0, "P7D", "trial"),
     ]
 
     /// The list price of a plan.
@@ -81,9 +96,10 @@ enum CloudShop {
                     "CHN": ["amount": .int(cents * 6), "currency": "CNY"],
                 ],
             ]
-            if product.type == .autoRenewable {
+            if product.type == .autoRenewable, let plan = product.plan {
                 members["subscriptionGroup"] = "1"
-                members["period"] = "P1M"
+                members["level"] = plan.rank == "premium" ? 1 : 2
+                members["period"] = .string(plan.length.text)
             }
             return .object(members)
         }

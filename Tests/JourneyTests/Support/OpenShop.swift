@@ -19,7 +19,7 @@ struct OpenShop: Sendable {
 
     /// Runs a demo, and a journey in the shop that it keeps open.
     static func open(_ journey: (OpenShop) async throws -> Void) async throws {
-        let demo = try TillProcess.start(["demo", "--json", "--port", "0"])
+        let demo = try TillProcess.start(["demo", "--json", "--port", "0", "--lang", "en"])
         defer { demo.abandon() }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-phones-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -31,13 +31,18 @@ final class Phones: Sendable {
     /// - Parameters:
     ///   - proof: the proof that StoreKit 1 apps send.
     ///   - hasKey: whether the server has an In-App Purchase key for the store.
+    ///   - secret: the app's shared secret; with it the server has no key, and asks verifyReceipt.
+    ///   - store: the Apple environment of the store and the server.
     static func open(
         _ generation: StoreKitGeneration, _ reach: Reach = .inProcess, proof: StoreKit1Proof = .signedTransaction,
-        hasKey: Bool = true, change: (inout ServerConfiguration) -> Void = { _ in },
+        hasKey: Bool = true, secret: String? = nil, store: TillBilling.StoreEnvironment = .sandbox,
+        change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Phones) async throws -> Void
     ) async throws {
-        let line = AppleProxy()
-        try await Shop.open(reach, change: change, line: hasKey ? line : nil) { shop in
+        let line = AppleProxy(secret: secret)
+        try await Shop.open(
+            reach, environments: [store], change: change, line: hasKey ? line : nil, store: store
+        ) { shop in
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("till-phones-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -48,6 +53,18 @@ final class Phones: Sendable {
                 throw error
             }
             await phones.switchOff()
+        }
+    }
+
+    /// A shop that sells the plans and subscriptions of `CloudShop`.
+    ///
+    /// - Parameter scope: the scope of its plans.
+    static func openCloud(
+        _ generation: StoreKitGeneration, scope: PlanScope? = nil, _ journey: (Phones) async throws -> Void
+    ) async throws {
+        try await open(generation, change: { $0.catalog = CloudShop.catalog(scope: scope) }) { phones in
+            try await CloudShop.stock(phones.shop)
+            try await journey(phones)
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillBilling
 
@@ -152,9 +153,9 @@ enum ReportSample {
         check("\u{1F}\u{FFFD}\u{8}packed", ["- packed"])
         check("Provider\tProvider Country\tSKU\tUnits\tCustomer Price\n", ["- noHeader"])
         let sale = ReportSample.cells(ReportSample.sale)
-        let lacking = ReportSample.text([sale]).replacing("Partner Share Currency", with: "PSC")
+        let lacking = ReportSample.text([sale]).replacingOccurrences(of: "Partner Share Currency", with: "PSC")
         check(lacking, ["1 missingColumn"])
-        check(ReportSample.text([sale]).replacing("\tUPC\t", with: "\tQuantity\t"), ["1 repeatedColumn"])
+        check(ReportSample.text([sale]).replacingOccurrences(of: "\tUPC\t", with: "\tQuantity\t"), ["1 repeatedColumn"])
         check(ReportSample.text([sale]), ["- noTotals"])
         check(
             ReportSample.text([sale], totals: ["Total_Rows\t2", "Total_Amount\tx", "Total_Units\t4"]),

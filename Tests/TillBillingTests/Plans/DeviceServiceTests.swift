@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillBilling
 
@@ -153,9 +154,9 @@ import TillBilling
                 plan: plans[number < 3_000 ? 0 : number % 2], paid: nil,
                 at: CloudPlans.start.adding(seconds: Int64(number)), deviceID: DeviceID("\(number % 3_000)"))
         }
-        var service = Service()
-        let took = ContinuousClock().measure { service = Service(purchases) }
-        #expect(took < .seconds(10))
+        let began = Date()
+        let service = Service(purchases)
+        #expect(Date().timeIntervalSince(began) < 10)
         let held = service.activePlans(at: CloudPlans.start.adding(seconds: 4_000))
         #expect(held.count == 3_000 && held.filter { $0.plan.rank == "premium" }.count == 500)
     }

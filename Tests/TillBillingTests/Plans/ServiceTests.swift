@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillBilling
 
@@ -133,9 +134,9 @@ import TillBilling
                 plan: plans[changes ? number / 100 % 4 : 0], paid: nil,
                 at: CloudPlans.start.adding(seconds: Int64(number)), deviceID: DeviceID("\(number % 2)"))
         }
-        var service = Service()
-        let took = ContinuousClock().measure { service = Service(purchases) }
-        #expect(took < .seconds(10))
+        let began = Date()
+        let service = Service(purchases)
+        #expect(Date().timeIntervalSince(began) < 10)
         #expect(service.current(at: day(1)).count > 1)
     }
 }

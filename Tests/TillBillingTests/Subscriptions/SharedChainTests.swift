@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillBilling
 
@@ -76,7 +77,7 @@ import TillBilling
             }
         }
         // A customer whose period has not begun is reported as upgraded; the date belongs to the other customer.
-        let expected = sides[2].replacing("A upgraded 80", with: reported.first ?? "")
+        let expected = sides[2].replacingOccurrences(of: "A upgraded 80", with: reported.first ?? "")
         #expect(reported.joined(separator: ", ") == expected)
     }
 

@@ -115,7 +115,7 @@ struct ControlEndpointTests {
             let answer = await world.ask(.put, "/emulator/products", body)
             #expect(answer.status == 400, "\(body.encoded())")
         }
-        #expect(await world.ask(.get, "/emulator/products").json["data"]?.array?.count == 7)
+        #expect(await world.ask(.get, "/emulator/products").json["data"]?.array?.count == 8)
         let good: JSONValue = ["products": [["id": "gold.10", "name": "Ten gold", "prices": price]]]
         #expect(await world.ask(.put, "/emulator/products", good).status == 200)
         let bought = await world.ask(

@@ -52,7 +52,8 @@ struct EmulatorPageBrowserTests {
             try await page.click("[data-action=approve]")
             try await page.until("document.querySelectorAll('.pill.good').length >= 2", "it is paid")
 
-            _ = try await page.value("document.getElementById('productId').selectedIndex = 5")
+            _ = try await page.value(
+                "document.getElementById('productId').value = 'com.example.learnpoints.member.monthly'")
             try await page.click("#buy")
             try await page.until("document.querySelector('.drawing rect.good')", "the subscription is drawn")
             if try await page.value("document.querySelector('.clock form') !== null") == true {

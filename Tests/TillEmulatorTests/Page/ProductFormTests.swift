@@ -36,7 +36,7 @@ struct ProductFormTests {
     func roundTrip() async throws {
         let world = try await EmulatedWorld()
         let given = try #require(await world.ask(.get, "/emulator/products").json["data"]?.array)
-        #expect(given.count == 7)
+        #expect(given.count == 8)
         let yearly = try #require(given.last)
         #expect(
             yearly["offers"]?.array?.compactMap { $0["kind"]?.string } == [
@@ -59,7 +59,7 @@ struct ProductFormTests {
         #expect(first.status == 200, "\(first.json.encoded())")
         #expect(first.json["ignored"] == [])
         let written = try #require(await world.ask(.get, "/emulator/products").json["data"]?.array)
-        #expect(written.count == 8 && Array(written.prefix(7)) == given)
+        #expect(written.count == 9 && Array(written.prefix(8)) == given)
         #expect(written.last?["monthlyPrices"] == Self.yuan)
         #expect(written.last?["offers"]?.array?.last?["customers"] == ["EXPIRED"])
         #expect(written.last?["state"] == "REJECTED" && written.last?["withAppVersion"] == true)
@@ -133,7 +133,7 @@ struct ProductFormTests {
             #expect(answer.status == 400, "\(product.encoded())")
             #expect(answer.json["title"]?.string?.contains(says) == true, "\(answer.json.encoded())")
         }
-        #expect(await world.ask(.get, "/emulator/products").json["data"]?.array?.count == 7)
+        #expect(await world.ask(.get, "/emulator/products").json["data"]?.array?.count == 8)
         await world.remove()
     }
 

@@ -8,6 +8,7 @@ public struct ProductFinding: Sendable, Hashable {
         case unknownID = "unknown_id"
         case missingFromCatalog = "missing_from_the_catalogue"
         case priceOffTable = "price_off_the_table"
+        case priceNotChecked = "price_not_checked"
         case foreignCurrency = "foreign_currency"
         case duplicateID = "duplicate_id"
         case wrongType = "wrong_type"
@@ -26,6 +27,9 @@ public struct ProductFinding: Sendable, Hashable {
     /// What to do about it.
     public let cure: LocalizedText
 
+    /// Whether it may be no fault at all: Till lacks the facts to tell.
+    public var isWarning: Bool { code == .priceNotChecked }
+
     /// A product as the app, or the server's catalogue, expects it.
     public struct Expectation: Sendable {
         public var id: String
@@ -39,6 +43,11 @@ public struct ProductFinding: Sendable, Hashable {
 }
 
 extension ProductFile {
+    /// The prices in currencies without known price points.
+    public var uncheckedPrices: UncheckedPrices? {
+        UncheckedPrices(products.lazy.flatMap { product in product.prices.values.map { (product.id, $0) } })
+    }
+
     /// The faults of these products, and of a server's catalogue beside them: products that one side lacks, has twice,
     /// or has with another type, and prices on no tier.
     ///
@@ -165,6 +174,12 @@ struct ProductValidator {
                                 "Choose a tier (\"tier\": 1), or a price that App Store Connect offers there.",
                             zh: "请选用某一价格档（\"tier\": 1），或 App Store Connect 在该地区提供的价格。")))
             }
+            if PriceAvailability(of: price) == .unknownCurrency {
+                findings.append(
+                    unchecked(
+                        price, of: id,
+                        LocalizedText(en: "\(id) costs \(price) in \(shown):", zh: "\(id) 在 \(shown) 的价格为 \(price)：")))
+            }
             if let code = storefronts.sorted().first(where: { Storefront.currency(of: $0) != price.currency }) {
                 let currency = Storefront.currency(of: code)?.text ?? "?"
                 findings.append(
@@ -177,6 +192,17 @@ struct ProductValidator {
             }
         }
         return findings
+    }
+
+    /// The price of a storefront, or of a list, whose price points are unknown.
+    private func unchecked(_ price: Money, of id: String, _ place: LocalizedText) -> ProductFinding {
+        ProductFinding(
+            code: .priceNotChecked, product: id,
+            sentence: LocalizedText(
+                en: "\(place.en) no price points are known in \(price.currency), so the price is accepted unchecked.",
+                zh: "\(place.zh)没有 \(price.currency) 的价格点资料，未经核对即接受。"),
+            cure: LocalizedText(
+                en: "Compare it with the price that App Store Connect shows.", zh: "请与 App Store Connect 中显示的价格核对。"))
     }
 
     private func offTable(_ price: Money) -> LocalizedText? {
@@ -303,6 +329,12 @@ struct ProductValidator {
             let others = product.prices.sorted { $0.key < $1.key }
                 .map { Money(amount: $0.value, currency: Currency($0.key)) }
             return ([product.price] + others).compactMap { price in
+                if PriceAvailability(of: price) == .unknownCurrency {
+                    let id = product.id.text
+                    return unchecked(
+                        price, of: id,
+                        LocalizedText(en: "The catalogue lists \(id) at \(price):", zh: "商品目录中 \(id) 的价格为 \(price)："))
+                }
                 guard let off = offTable(price) else { return nil }
                 return ProductFinding(
                     code: .priceOffTable, product: product.id.text,

@@ -30,7 +30,7 @@ extension Server {
                 }
                 stored = try orders.move(stored, along: [status], at: now, reason: reason)
             }
-            return OrderView(stored.order, try orders.moves(of: stored.rowID))
+            return try OrderView(stored, connection)
         }
         return JSONText.response(200, view.reply(in: configuration.catalog))
     }

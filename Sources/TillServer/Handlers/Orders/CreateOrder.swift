@@ -17,8 +17,10 @@ extension Server {
         guard quantity == 1 || product.type.allowsQuantity else { throw RefusalError(.quantityNotAllowed) }
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(quantity))
         guard !overflow else { throw RefusalError(.quantityNotAllowed) }
-        let device = body.deviceId.map(DeviceID.init)
-        if let plan = Plan(soldBy: product) { try plan.requireDevice(device) }
+        let phone = body.phoneId.map(DeviceID.init)
+        let plan = Plan(soldBy: product)
+        let device = body.deviceId.map(DeviceID.init) ?? (plan?.scope == .device ? phone : nil)
+        try plan?.requireDevice(device)
         let metadata = try body.metadata.map(Self.text)
         let inputs = ledger.intake.processor.inputs()
         let now = inputs.now
@@ -27,7 +29,7 @@ extension Server {
             id: chosen.id, userID: buyer, productID: product.id,
             quantity: quantity, price: Money(amount: price, currency: product.price.currency), deviceID: device,
             preview: body.preview.map { OrderPreview(at: $0.at, expiresAt: $0.expiresAt) }, metadata: metadata,
-            createdAt: now, updatedAt: now, idSource: chosen.source ?? .unproven)
+            createdAt: now, updatedAt: now, idSource: chosen.source ?? .unproven, phoneID: phone)
         if let preview = body.preview {
             try await check(preview, of: order, for: product, in: try call.environment(for: buyer, configuration))
         }
@@ -41,7 +43,7 @@ extension Server {
             connection -> (OrderView, Bool) in
             let orders = OrderTable(connection)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
-                return (OrderView(existing.order, try orders.moves(of: existing.rowID)), false)
+                return (try OrderView(existing, connection), false)
             }
             try CustomerTable(connection).requireUnmerged(buyer)
             if !isRecorded { try CustomerTable(connection).record(buyer, as: kind, under: terms, at: now) }
@@ -49,7 +51,7 @@ extension Server {
             let stored = try orders.insert(order, reason: "opened", catalogVersion: version)
             try ledger.intake.processor.release(paidUnder: order.id, inputs.begin(), connection)
             let opened = try orders.find(order.id) ?? stored
-            return (OrderView(opened.order, try orders.moves(of: opened.rowID)), true)
+            return (try OrderView(opened, connection), true)
         }
         if isNew { recordedCustomers.insert(buyer, as: kind) }
         guard isNew || found.order.isSame(as: order) else { throw RefusalError(.orderConflict) }
@@ -119,19 +121,21 @@ extension Server {
     }
 }
 
-/// An order with its history, read in one snapshot.
+/// An order with its history and the price paid, read in one snapshot.
 struct OrderView: Sendable {
     let order: Order
     let moves: [OrderMove]
+    let paid: Money?
 
-    init(_ order: Order, _ moves: [OrderMove]) {
-        self.order = order
-        self.moves = moves
+    init(_ stored: OrderTable.Stored, _ connection: any Connection) throws {
+        order = stored.order
+        moves = try OrderTable(connection).moves(of: stored.rowID)
+        paid = try TransactionTable(connection).price(of: stored.order)
     }
 
     func reply(in catalog: Catalog) -> OrderReply {
         let metadata = order.metadata.flatMap { try? JSONText.decode(Metadata.self, from: Array($0.utf8)) }
-        return OrderReply(order, of: catalog[order.productID], metadata: metadata, history: moves)
+        return OrderReply(order, of: catalog[order.productID], paid: paid, metadata: metadata, history: moves)
     }
 }
 

@@ -10,7 +10,7 @@ extension Server {
         let found = try await database.read { connection -> (view: OrderView, account: UserID?)? in
             let orders = OrderTable(connection)
             guard let stored = try orders.find(id) else { return nil }
-            let view = OrderView(stored.order, try orders.moves(of: stored.rowID))
+            let view = try OrderView(stored, connection)
             return (view, try CustomerTable(connection).account(of: stored.order.userID))
         }
         // To a caller who may not act for its user, an order is unknown. A merged guest's order is the account's too.
@@ -40,7 +40,7 @@ extension Server {
             return try orders.list(
                 user: user, environment: environment, status: status, before: page.before, limit: page.rows
             )
-            .map { stored in (stored.rowID, OrderView(stored.order, try orders.moves(of: stored.rowID))) }
+            .map { stored in (stored.rowID, try OrderView(stored, connection)) }
         }
         return page.response(found, at: \.0) { [catalog = configuration.catalog] in $0.1.reply(in: catalog) }
     }

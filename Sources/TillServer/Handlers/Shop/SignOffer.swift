@@ -4,17 +4,23 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
-/// Only backends get signed offers: the backend decides which customer deserves one, and an app that could request a
-/// signature would decide it for its user. A repeated `Idempotency-Key` returns the same signature and nonce. A nonce
-/// is valid for one attempt to buy, so every attempt needs a key of its own.
+/// The backend decides which customer deserves an offer. A user may request only the offers that the catalogue opens,
+/// for an unpaid order of the user's own. A repeated `Idempotency-Key` returns the same signature and nonce, which are
+/// valid for one attempt to buy, so every attempt needs a key of its own.
 extension Server {
     /// `POST /v1/offers/promotional`: signs a promotional offer, in the classic form or as JWS.
     func signPromotionalOffer(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(PromotionalOfferBody.self)
         let signer = try offerSigner()
         let product = try subscription(body.productId)
+        if case .user = call.credential { try Self.requireOpen(body, of: product) }
         let form = try Self.form(of: body)
-        let account = try await account(for: body)
+        let account: String
+        switch call.credential {
+        case .user(let user): account = try await self.account(for: body, of: user)
+        case .backend: account = try await self.account(for: body)
+        case .anonymous: throw RefusalError(.unauthorized)
+        }
         let offer = try Self.checked { () throws(InvalidRequestError) in
             try PromotionalOffer(
                 productID: product.id, offerID: body.offerId, account: account,
@@ -64,6 +70,56 @@ extension Server {
         return product
     }
 
+    /// What a user may request: an offer that the catalogue opens, for an order, in the form that names the order. The
+    /// form jws names no order, so any purchase could use its signature.
+    private static func requireOpen(_ body: PromotionalOfferBody, of product: CatalogProduct) throws {
+        guard product.promotionalOffers.contains(where: { $0.hasSameBytes(as: body.offerId) }) else {
+            throw RefusalError(
+                .offerNotOpen, "offerId: not in the product's promotionalOffers",
+                zh: "offerId：不在该商品的 promotionalOffers 中")
+        }
+        guard body.orderId != nil else {
+            throw RefusalError(.offerNotOpen, "orderId: required with a user token", zh: "orderId：使用用户令牌时必填")
+        }
+        guard body.form ?? .classic == .classic else {
+            throw RefusalError(.offerNotOpen, "form: classic with a user token", zh: "form：使用用户令牌时应为 classic")
+        }
+        let others: [(name: String, isPresent: Bool)] = [
+            ("userId", body.userId != nil), ("appAccountToken", body.appAccountToken != nil),
+            ("applicationUsername", body.applicationUsername != nil), ("transactionId", body.transactionId != nil),
+        ]
+        if let other = others.first(where: { $0.isPresent })?.name {
+            throw RefusalError(
+                .offerNotOpen, "\(other): not allowed with a user token", zh: "\(other)：使用用户令牌时不能使用")
+        }
+    }
+
+    /// The order that a user is about to pay. A merged guest's order is the account's.
+    private func account(for body: PromotionalOfferBody, of user: UserID) async throws -> String {
+        guard let id = body.orderId else { throw RefusalError(.offerNotOpen) }
+        let found = try await database.read { connection -> (order: Order, owner: UserID)? in
+            guard let order = try OrderTable(connection).find(id)?.order else { return nil }
+            return (order, try CustomerTable(connection).account(of: order.userID) ?? order.userID)
+        }
+        guard let found, found.owner == user || found.order.userID == user else { throw RefusalError(.unknownOrder) }
+        guard found.owner == user else { throw RefusalError(.guestMerged) }
+        try Self.require(found.order, isFor: body)
+        guard found.order.transactionID == nil,
+            [OrderStatus.prepared, .cancelled, .failed].contains(found.order.status)
+        else {
+            throw RefusalError(
+                .offerNotOpen, "orderId: the order is paid, or its payment is under way", zh: "orderId：此订单已付款或正在付款")
+        }
+        guard offerRateLimit.take(user.text, now: clock()) else { throw RefusalError(.tooManyRequests) }
+        return found.order.id.description
+    }
+
+    private static func require(_ order: Order, isFor body: PromotionalOfferBody) throws {
+        guard order.productID == ProductID(body.productId) else {
+            throw RefusalError(.invalidField, "orderId: the order is for another product", zh: "orderId：此订单的商品不同")
+        }
+    }
+
     /// Refuses members that the form does not sign, because the caller would rely on them.
     private static func form(of body: PromotionalOfferBody) throws -> OfferForm {
         let form = body.form ?? .classic
@@ -106,9 +162,7 @@ extension Server {
         let user = try body.userId.map { try InputLimits.user($0) }
         let order = try await database.read { try OrderTable($0).find(id)?.order }
         guard let order, user == nil || user == order.userID else { throw RefusalError(.unknownOrder) }
-        guard order.productID == ProductID(body.productId) else {
-            throw RefusalError(.invalidField, "orderId: the order is for another product", zh: "orderId：此订单的商品不同")
-        }
+        try Self.require(order, isFor: body)
         return order.id.description
     }
 

@@ -99,8 +99,7 @@ extension Server {
             return PostPayReply(status: max(status, 409), outcome: outcome, transactionId: verified.id.text)
         }
         let (order, end) = try await database.read { [catalogs] connection in
-            let orders = OrderTable(connection)
-            let order = try orders.find(grant.orderID).map { OrderView($0.order, try orders.moves(of: $0.rowID)) }
+            let order = try OrderTable(connection).find(grant.orderID).map { try OrderView($0, connection) }
             return (order, try Self.serviceEnd(verified, of: user, catalogs, connection))
         }
         return PostPayReply(

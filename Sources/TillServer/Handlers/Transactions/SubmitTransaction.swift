@@ -14,7 +14,7 @@ extension Server {
             try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork)
         try await openProvenOrder(of: submitted)
         let outcome = try await ledger.intake.accept(submitted.purchase, from: submitted.origin, savesFirst: true)
-        return reply(to: call, submitted.purchase.transaction.id, outcome)
+        return reply(to: call, submitted.purchase.transaction, outcome)
     }
 
     /// A verified purchase, and what the request says about it.
@@ -41,7 +41,8 @@ extension Server {
         }
         var origin = PurchaseOrigin(
             source: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
-            device: try body.deviceId.map(InputLimits.device))
+            device: try (body.deviceId ?? body.phoneId).map(InputLimits.device))
+        origin.phone = try body.phoneId.map(InputLimits.device)
         origin.tokenProof = try proving ?? tokenProof(body, origin.caller)
         if case .user = credential { origin.network = network }
         do {
@@ -119,18 +120,21 @@ extension Server {
         return purchase
     }
 
-    private func reply(to call: Call, _ id: TransactionID, _ outcome: PurchaseIntake.Outcome) -> HTTPResponse {
+    private func reply(to call: Call, _ verified: VerifiedTransaction, _ outcome: PurchaseIntake.Outcome)
+        -> HTTPResponse
+    {
+        let (id, paid) = (verified.id, verified.signedPrice?.money)
         var status = 200
         let body: SubmitProofReply
         switch outcome {
-        case .processed(.granted(let grant)): body = reply(to: call, .granted, grant)
-        case .processed(.alreadyGranted(let grant)): body = reply(to: call, .alreadyGranted, grant)
+        case .processed(.granted(let grant)): body = reply(to: call, .granted, grant, paid)
+        case .processed(.alreadyGranted(let grant)): body = reply(to: call, .alreadyGranted, grant, paid)
         case .processed(.moved(let grant)):
             let isOwner = (try? call.credential.mayActFor(grant.userID)) != nil
-            body = reply(to: call, isOwner ? .granted : .alreadyGranted, grant)
+            body = reply(to: call, isOwner ? .granted : .alreadyGranted, grant, paid)
         case .processed(.contested(let grant, _)) where call.credential == .user(grant.userID):
-            body = reply(to: call, .alreadyGranted, grant)
-        case .processed(.revoked(let grant)): body = reply(to: call, .revoked, grant)
+            body = reply(to: call, .alreadyGranted, grant, paid)
+        case .processed(.revoked(let grant)): body = reply(to: call, .revoked, grant, paid)
         case .processed(.revokedUnseen(let order)):
             // As below: only the order's user and backends learn the order.
             let own = order.flatMap { order in (try? call.credential.mayActFor(order.userID)) == nil ? nil : order }
@@ -156,13 +160,15 @@ extension Server {
     }
 
     /// The owner and backends get the whole reply; every other caller learns only that the proof is processed.
-    private func reply(to call: Call, _ outcome: SubmitProofReply.Outcome, _ grant: Grant) -> SubmitProofReply {
+    private func reply(
+        to call: Call, _ outcome: SubmitProofReply.Outcome, _ grant: Grant, _ paid: Money?
+    ) -> SubmitProofReply {
         guard (try? call.credential.mayActFor(grant.userID)) != nil else {
             return SubmitProofReply(outcome: outcome, transactionId: grant.transactionID.text, finish: true)
         }
         return SubmitProofReply(
             outcome: outcome, transactionId: grant.transactionID.text, finish: true, orderId: grant.orderID,
-            userId: grant.userID.text, grant: GrantReply(grant), sandbox: grant.environment.sandboxMark)
+            userId: grant.userID.text, grant: GrantReply(grant), sandbox: grant.environment.sandboxMark, paid: paid)
     }
 }
 
@@ -197,7 +203,7 @@ extension SubmitProofBody {
                 }
                 return nonce
             },
-            idUserId: try text("idUserId"))
+            idUserId: try text("idUserId"), phoneId: try text("phoneId"))
     }
 }
 
@@ -211,6 +217,9 @@ extension SubmitProofReply {
         if let grant { members["grant"] = grant.json }
         if let sandbox { members["sandbox"] = .bool(sandbox) }
         if let reason { members["reason"] = .string(reason) }
+        if let paid {
+            members["paid"] = ["amount": .int(paid.amount), "currency": .string(paid.currency.text)]
+        }
         return .object(members)
     }
 }

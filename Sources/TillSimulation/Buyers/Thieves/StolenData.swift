@@ -81,7 +81,7 @@ final class StolenData: @unchecked Sendable {
             orders.append((id, user, Self.text(members["idNonce"])))
             if orders.count > Self.memory { orders.removeFirst() }
         }
-        if let device = Self.text(members["deviceId"]) { note(device: device, of: user) }
+        if let device = Self.text(members["phoneId"] ?? members["deviceId"]) { note(device: device, of: user) }
     }
 
     private func observeProof(_ request: HTTPRequest, of user: String) {
@@ -99,7 +99,7 @@ final class StolenData: @unchecked Sendable {
         } else {
             return
         }
-        known.device = Self.text(members["deviceId"])
+        known.device = Self.text(members["phoneId"] ?? members["deviceId"])
         // An earlier entry has more details.
         guard !purchases.contains(where: { $0.transaction == known.transaction }) else { return }
         note(known)
