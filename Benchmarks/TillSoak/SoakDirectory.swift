@@ -57,8 +57,10 @@ struct SoakDirectory: Sendable {
         let log = server.appendingPathComponent("init.log")
         let child = try Child(till, ["init", server.path, "--json"], log: log)
         guard await child.end() == .exit(0), let made = try? JSONValue(decoding: child.output),
-            let key = made["secretKey"]?.string, let secret = made["userTokenSecret"]?.string
+            let key = made["secretKey"]?.string
         else { throw SoakError("till init failed: \(child.output)") }
+        let secret = try String(contentsOf: server.appendingPathComponent("user-token.secret"), encoding: .utf8)
+            .trimmingCharacters(in: .newlines)
         func write(_ name: String, _ bytes: [UInt8]) throws {
             try Data(bytes).write(to: server.appendingPathComponent(name))
         }
