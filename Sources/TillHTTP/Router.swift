@@ -45,12 +45,14 @@ public struct Router: Sendable {
 
     /// What surrounds every request, such as its line in a log. `route` is the pattern, or nil without one.
     public struct Surroundings: Sendable {
-        public typealias Answer = @Sendable (
-            _ request: HTTPRequest, _ route: String?, _ answer: () async -> HTTPResponse
-        ) async -> HTTPResponse
-        public typealias Admit = @Sendable (
-            _ head: HTTPRequest, _ route: String?, _ admit: () -> Admission
-        ) -> Admission
+        public typealias Answer =
+            @Sendable (
+                _ request: HTTPRequest, _ route: String?, _ answer: () async -> HTTPResponse
+            ) async -> HTTPResponse
+        public typealias Admit =
+            @Sendable (
+                _ head: HTTPRequest, _ route: String?, _ admit: () -> Admission
+            ) -> Admission
 
         let answer: Answer
         let admit: Admit

@@ -131,18 +131,23 @@ public struct AppleTaskRuns: Sendable {
                 case .withdrawn: break
                 case .refused(let detail): try appleTasks.refuse(task.rowID, detail: detail)
                 case .later(let detail, let instant), .down(let detail, let instant):
-                    let due = now.adding(seconds: PurchaseIntake.pause(after: task.attempts))
-                    try appleTasks.postpone(task.rowID, until: max(due, instant ?? due), detail: detail)
+                    try appleTasks.postpone(
+                        task.rowID, until: Self.due(task, not: instant, at: now), detail: detail)
                     if case .down = outcome { isDown = true }
                 }
             }
             return (done, isDown)
         }
-        for (task, outcome) in outcomes { writeLog(task, outcome) }
+        for (task, outcome) in outcomes { writeLog(task, outcome, at: now) }
         return result
     }
 
-    private func writeLog(_ task: AppleTaskTable.Stored, _ outcome: Outcome) {
+    private static func due(_ task: AppleTaskTable.Stored, not instant: Instant?, at now: Instant) -> Instant {
+        let due = now.adding(seconds: PurchaseIntake.pause(after: task.attempts))
+        return max(due, instant ?? due)
+    }
+
+    private func writeLog(_ task: AppleTaskTable.Stored, _ outcome: Outcome, at now: Instant) {
         let kind = if case .finish = task.kind { "finish" } else { "set_app_account_token" }
         var fields: Log.Fields = [
             "task": .text(kind), "transactionId": .text(task.transactionID.text),
@@ -153,8 +158,9 @@ public struct AppleTaskRuns: Sendable {
         case .refused(let detail):
             fields.append("cause", .text(detail))
             ledger.log.write(.appleTaskGivenUp, fields)
-        case .later(let detail, _), .down(let detail, _):
+        case .later(let detail, let instant), .down(let detail, let instant):
             fields.append("cause", .text(detail))
+            fields.append("nextAt", .text(Self.due(task, not: instant, at: now).rfc3339))
             ledger.log.write(.appleTaskRetried, fields)
         }
     }

@@ -75,7 +75,7 @@ public struct Log: Sendable {
 
     /// The fields of a line, written as a dictionary literal; their order is kept.
     public struct Fields: Sendable, ExpressibleByDictionaryLiteral {
-        fileprivate var values: [(name: String, value: Value)] = []
+        fileprivate var values: [(name: String, value: Log.Value)] = []
 
         public init(dictionaryLiteral elements: (String, Field)...) {
             values.reserveCapacity(elements.count)

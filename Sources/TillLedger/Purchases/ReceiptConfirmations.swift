@@ -98,8 +98,8 @@ public struct ReceiptConfirmations: Sendable {
             ledger.log.write(
                 .proofPostponed,
                 [
-                    "transactionId": .text(one.id.text), "kind": "granted_receipt", "code": .text(error.refusal.rawValue),
-                    "cause": .text(error.detail),
+                    "transactionId": .text(one.id.text), "kind": "granted_receipt",
+                    "code": .text(error.refusal.rawValue), "cause": .text(error.detail),
                 ])
             return nil
         }

@@ -77,8 +77,8 @@ public struct SavedProofs: Sendable {
         ledger.log.write(
             .proofPostponed,
             [
-                "transactionId": .text(saved.transactionID.text), "kind": "saved", "attempts": .integer(saved.attempts + 1),
-                "cause": .text(why), "nextAt": .text(due.rfc3339),
+                "transactionId": .text(saved.transactionID.text), "kind": "saved",
+                "attempts": .integer(saved.attempts + 1), "cause": .text(why), "nextAt": .text(due.rfc3339),
             ])
         return false
     }

@@ -261,8 +261,8 @@ public struct WaitingReceipts: Sendable {
         ledger.log.write(
             .proofPostponed,
             [
-                "transactionId": .text(row.transactionID.text), "kind": "receipt", "attempts": .integer(row.attempts + 1),
-                "cause": .text(why), "nextAt": .text(due.rfc3339),
+                "transactionId": .text(row.transactionID.text), "kind": "receipt",
+                "attempts": .integer(row.attempts + 1), "cause": .text(why), "nextAt": .text(due.rfc3339),
             ])
     }
 }

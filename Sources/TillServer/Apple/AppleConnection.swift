@@ -53,7 +53,8 @@ public func logging(
         let start = clock()
         func fields() -> Log.Fields {
             [
-                "method": .text(request.method.rawValue), "host": .text(request.host), "path": .text(request.pathPattern),
+                "method": .text(request.method.rawValue), "host": .text(request.host),
+                "path": .text(request.pathPattern),
                 "ms": .integer(max(0, clock().milliseconds - start.milliseconds)),
             ]
         }
@@ -96,7 +97,9 @@ extension AppleRequest {
 
 extension AppleResponse {
     /// Whether Apple's service or this server's key fails. That Apple does not know an id is an answer like another.
-    fileprivate var isFailure: Bool { status >= 500 || 300..<400 ~= status || [401, 403, 407, 429].contains(status) }
+    fileprivate var isFailure: Bool {
+        status >= 500 || (300..<400).contains(status) || [401, 403, 407, 429].contains(status)
+    }
 
     /// The `errorCode` of the App Store Server API.
     fileprivate var appleCode: Int64? {

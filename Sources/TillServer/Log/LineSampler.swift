@@ -30,6 +30,8 @@ struct LineSampler {
     }
 
     private var entries: [Int: Entry] = [:]
+    /// Kinds of lines that are tracked now.
+    var count: Int { entries.count }
     private var sweptAt = Instant(milliseconds: .min)
 
     /// Whether the writer has something to report later.

@@ -30,7 +30,8 @@ struct AppleClient: Sendable {
                 LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         effects = AppleEffects(
-            exchange: logging(appleExchange(over: fetch.send), in: log, clock: process.clock), clock: process.clock, entropy: process.entropy,
+            exchange: logging(appleExchange(over: fetch.send), in: log, clock: process.clock), clock: process.clock,
+            entropy: process.entropy,
             pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil

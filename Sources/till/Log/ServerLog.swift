@@ -46,7 +46,10 @@ struct ServerLog: Sendable {
 extension Configuration {
     /// The configuration in one line, without secrets.
     var logFields: Log.Fields {
-        let database = switch database { case .sqlite(let path): "sqlite:\(path)" }
+        let database =
+            switch database {
+            case .sqlite(let path): "sqlite:\(path)"
+            }
         func list(_ names: [String]) -> Log.Field { .text(names.isEmpty ? nil : names.joined(separator: ",")) }
         return [
             "version": .text(Program.version), "listen": .text(listen.description), "database": .text(database),
