@@ -21,10 +21,20 @@ private final class Written: Sendable {
 @Suite("The log's lines (issue 20)") struct LogTests {
     private static let now = Instant(milliseconds: 1_772_353_800_123)
 
+    private struct NoThread: Error {}
+
+    private func writer(
+        _ format: LogFormat, _ level: Log.Level, limit: Int = LogWriter.bufferLimit,
+        _ output: @escaping @Sendable ([UInt8]) -> Void
+    ) throws -> LogWriter {
+        let writer = LogWriter(format, level: level, clock: { Self.now }, limit: limit, output: output)
+        guard let writer else { throw NoThread() }
+        return writer
+    }
+
     private func write(_ format: LogFormat, level: Log.Level = .debug, _ body: (Log) -> Void) throws -> [String] {
         let written = Written()
-        let writer = try #require(
-            LogWriter(format, level: level, clock: { Self.now }, output: { written.append($0) }))
+        let writer = try writer(format, level) { written.append($0) }
         body(writer.log)
         writer.stop()
         return written.lines
@@ -100,8 +110,7 @@ private final class Written: Sendable {
     @Test("Lines below the level are dropped before their fields are computed; the level changes while it runs")
     func levels() throws {
         let written = Written()
-        let writer = try #require(
-            LogWriter(.text, level: .warning, clock: { Self.now }, output: { written.append($0) }))
+        let writer = try writer(.text, .warning) { written.append($0) }
         let log = writer.log
         func fields() -> Log.Fields {
             Issue.record("computed")
@@ -132,13 +141,10 @@ private final class Written: Sendable {
     @Test("While the reader of the log takes nothing, no caller waits; what does not fit is dropped and counted")
     func blocked() throws {
         let (written, gate) = (Written(), Gate())
-        let writer = try #require(
-            LogWriter(
-                .json, level: .info, clock: { Self.now }, limit: 50_000,
-                output: {
-                    gate.pass()
-                    written.append($0)
-                }))
+        let writer = try writer(.json, .info, limit: 50_000) {
+            gate.pass()
+            written.append($0)
+        }
         let log = writer.log
         let start = ContinuousClock().now
         for number in 0..<5_000 { log.write(.purchaseGranted, ["number": .integer(number)]) }
@@ -157,7 +163,7 @@ private final class Written: Sendable {
     @Test("The end of the log writes what is left, and waits a bounded time for a reader that takes nothing")
     func end() throws {
         let gate = Gate()
-        let writer = try #require(LogWriter(.json, level: .info, clock: { Self.now }, output: { _ in gate.pass() }))
+        let writer = try writer(.json, .info) { _ in gate.pass() }
         writer.log.write(.serverError)
         let start = ContinuousClock().now
         writer.stop(within: 100)
@@ -172,7 +178,7 @@ private final class Written: Sendable {
     @Test("Lines of many threads arrive whole")
     func threads() async throws {
         let written = Written()
-        let writer = try #require(LogWriter(.json, level: .info, clock: { Self.now }, output: { written.append($0) }))
+        let writer = try writer(.json, .info) { written.append($0) }
         let log = writer.log
         await withTaskGroup(of: Void.self) { group in
             for thread in 0..<8 {
