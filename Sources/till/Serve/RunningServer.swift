@@ -17,8 +17,9 @@ final class RunningServer: Sendable {
 
     var port: UInt16 { listener.port }
 
+    /// - Parameter log: takes the server's log lines; by default it drops them.
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects) async throws {
+    init(_ configuration: Configuration, process: ProcessEffects, log: Log = .none) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -35,12 +36,12 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        apple = try AppleClient(configuration, process: process)
+        apple = try AppleClient(configuration, process: process, log: log)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api,
+                log: log, appleEffects: apple.effects, serverAPI: apple.api,
                 verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
@@ -58,7 +59,8 @@ final class RunningServer: Sendable {
         settings.port = configuration.listen.port
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
-        let router = server.router
+        let (server, router) = (server, server.router)
+        settings.refusal = { server.response(to: $0, acceptLanguage: $1) }
         do {
             listener = try Listener(
                 configuration: settings, bodyLimit: router.bodyLimit(method:path:),
@@ -86,11 +88,7 @@ final class RunningServer: Sendable {
     }
 
     /// Runs the background jobs until the task is cancelled.
-    ///
-    /// - Parameter onError: receives a job's name and the reason of its failure, in English.
-    func runJobs(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        await jobs.run(onError: onError)
-    }
+    func runJobs() async { await jobs.run() }
 
     /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
     func stop() async {

@@ -1,5 +1,6 @@
 import TillBilling
 import TillJSON
+import TillLedger
 
 extension Command {
     /// `till serve`: the server, until it receives a stop signal.
@@ -16,33 +17,46 @@ extension Command {
                 需要一份配置（用 `till init` 生成）。收到 SIGTERM 或 SIGINT 后有序停止：
                 处理完进行中的请求，关闭账本。再次收到信号则立即结束；即便如此，已应答的内容也不会丢失。
                 """),
-        flags: Configuration.flags + [.unsafeHTTP]
+        flags: Configuration.flags + [.unsafeHTTP, .log]
     ) { call in
+        let output = try ServerLog(call)
+        defer { output.end() }
+        do {
+            try await serve(call, output)
+            return .done
+        } catch let failure as CommandError where output.format == .json {
+            output.startFailed(failure.reasons, in: call.language)
+            return .refused
+        }
+    }
+
+    private static func serve(_ call: Invocation, _ output: ServerLog) async throws {
         let configuration = try Configuration.load(for: call)
-        let untilStopped = call.process.waitForStop()
+        output.setLevel(configuration.logLevel)
+        let (log, untilStopped) = (output.log, call.process.waitForStop())
+        log.write(.starting, configuration.logFields)
         for warning in configuration.startWarnings + configuration.lifetimeWarnings
             + configuration.receiptWarnings + configuration.offerWarnings
         {
-            call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
+            log.write(.startWarning, ["text": .text(warning(call.language))])
         }
-        let running = try await RunningServer(configuration, process: call.process)
+        let running = try await RunningServer(configuration, process: call.process, log: log)
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
+        log.write(.listening, ["address": .text("http://\(address)")])
         if call.wantsJSON {
             call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())
         } else {
             call.say(LocalizedText(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
         await withTaskGroup(of: Void.self) { jobs in
-            jobs.addTask {
-                await running.runJobs { job, why in
-                    call.warn(LocalizedText(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
-                }
-            }
+            jobs.addTask { await running.runJobs() }
             await untilStopped()
             call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
+            let start = call.process.clock()
+            log.write(.drainBegins)
             jobs.cancelAll()
             await running.stop()
+            log.write(.stopped, ["ms": .integer(max(0, call.process.clock().milliseconds - start.milliseconds))])
         }
-        return .done
     }
 }
