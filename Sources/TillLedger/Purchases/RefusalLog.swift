@@ -31,18 +31,20 @@ package struct ProofError: Error {
 package struct RefusalLog: Sendable {
     let database: any Database
     let clock: Ledger.Clock
+    private let machineClock: Ledger.Clock
     private let rateLimit = RefusalRateLimit()
 
-    init(database: any Database, clock: @escaping Ledger.Clock) {
+    init(database: any Database, clock: @escaping Ledger.Clock, machineClock: @escaping Ledger.Clock) {
         self.database = database
         self.clock = clock
+        self.machineClock = machineClock
     }
 
     /// Logs a refusal. A request without a proof is not logged, and neither is one that only has to wait; of many
     /// refusals in a row from one caller only the first are.
     package func write(_ refused: ProofError, from origin: PurchaseOrigin) async throws {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
-        let detail = rateLimit.detail(of: origin.callerName, now: clock())
+        let detail = rateLimit.detail(of: origin.callerName, now: machineClock())
         try await write(
             refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, detail: detail)
     }
@@ -50,7 +52,8 @@ package struct RefusalLog: Sendable {
     /// Logs a refused notification from an unauthenticated address (`HTTPRequest.clientNetwork`).
     package func write(_ refused: ProofError, fromAnonymous network: String) async throws {
         try await write(
-            refused, from: .notification, by: "apple", detail: rateLimit.detail(ofAnonymous: network, now: clock()))
+            refused, from: .notification, by: "unknown",
+            detail: rateLimit.detail(ofAnonymous: network, now: machineClock()))
     }
 
     /// Logs a response of Apple that was refused.

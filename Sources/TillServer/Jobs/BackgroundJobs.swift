@@ -63,7 +63,7 @@ public struct BackgroundJobs: Sendable {
     /// - Parameter onError: receives a job's name and the reason of its failure in English, at most once a minute per
     ///   job.
     public func run(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
+        for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.machineClock()) }
         await withTaskGroup(of: Void.self) { jobs in
             for job in all { jobs.addTask { await keepUp(job, onError) } }
         }
@@ -73,9 +73,9 @@ public struct BackgroundJobs: Sendable {
         while !Task.isCancelled {
             do {
                 try await job.walk(server)
-                if job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
+                if job.interval != nil { server.jobHistory.succeeded(job.name, at: server.machineClock()) }
             } catch {
-                if !Task.isCancelled, server.jobHistory.mayReport(job.name, at: server.clock()) {
+                if !Task.isCancelled, server.jobHistory.mayReport(job.name, at: server.machineClock()) {
                     onError(job.name, Self.reason(error))
                 }
             }

@@ -14,11 +14,17 @@ final class RunningServer: Sendable {
     private let webhookFetch: Fetch
     private let jobs: BackgroundJobs
     private let workThreads: [WorkThread]
+    /// The clock of the emulated store in `apple.emulator`, if the configuration names one.
+    private let followed: FollowedClock?
 
     var port: UInt16 { listener.port }
 
+    /// - Parameter storeClock: the clock of an emulated store in this process; nil: that of `apple.emulator`, or the
+    ///   machine's.
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects) async throws {
+    init(
+        _ configuration: Configuration, process: ProcessEffects, storeClock: (@Sendable () -> Instant)? = nil
+    ) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -35,13 +41,15 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        apple = try AppleClient(configuration, process: process)
+        let followed = try FollowedClock(configuration, process: process)
+        self.followed = followed
+        apple = try AppleClient(configuration, process: process, following: followed?.clock)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
-                configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api,
-                verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
+                configuration: configuration.server, database: ledger, clock: storeClock ?? apple.effects.clock,
+                machineClock: process.clock, entropy: process.entropy, appleEffects: apple.effects, serverAPI: apple.api, verifyReceipt: apple.verifyReceipt,
+                webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }
@@ -59,10 +67,14 @@ final class RunningServer: Sendable {
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
         let router = server.router
+        let respond: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
+            await followed?.clock.refresh()
+            return await router.respond(to: request)
+        }
         do {
             listener = try Listener(
                 configuration: settings, bodyLimit: router.bodyLimit(method:path:),
-                admission: router.admission(of:length:), handler: router.respond(to:))
+                admission: router.admission(of:length:), handler: respond)
         } catch {
             for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
@@ -85,11 +97,24 @@ final class RunningServer: Sendable {
                         + "两者绝不共用账本。请换一个数据库"))
     }
 
+    /// Reads the clock of the emulated store, before the first request.
+    /// - Returns: why that is not possible.
+    func readStoreClock() async -> LocalizedText? { await followed?.clock.read() }
+
     /// Runs the background jobs until the task is cancelled.
     ///
     /// - Parameter onError: receives a job's name and the reason of its failure, in English.
     func runJobs(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        await jobs.run(onError: onError)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.jobs.run(onError: onError) }
+            guard let clock = followed?.clock else { return }
+            group.addTask {
+                while !Task.isCancelled {
+                    if let fault = await clock.read() { onError("storeClock", fault.en) }
+                    await self.apple.effects.pause(EmulatorClock.interval)
+                }
+            }
+        }
     }
 
     /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
@@ -97,6 +122,7 @@ final class RunningServer: Sendable {
         await listener.stop(grace: 30)
         apple.stop()
         webhookFetch.stop()
+        followed?.stop()
         for thread in workThreads { thread.stop() }
         await ledger.close()
     }

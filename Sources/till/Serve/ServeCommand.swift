@@ -26,6 +26,9 @@ extension Command {
             call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
         }
         let running = try await RunningServer(configuration, process: call.process)
+        if let fault = await running.readStoreClock() {
+            call.warn(LocalizedText(en: "warning: \(fault.en)", zh: "警告：\(fault.zh)"))
+        }
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         if call.wantsJSON {
             call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())

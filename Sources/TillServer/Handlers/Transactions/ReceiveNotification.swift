@@ -18,7 +18,7 @@ extension Server {
             let payload = try short ?? Self.payload(of: call)
             guard
                 verifier.knowsSigner(of: payload)
-                    || unknownSigners.mayVerify(payload, forAnonymous: request.clientNetwork, now: clock())
+                    || unknownSigners.mayVerify(payload, forAnonymous: request.clientNetwork, now: machineClock())
             else { throw HeavyWorkLimiter.refusal }
             return try await receiveNotification(payload, call)
         }
@@ -42,7 +42,7 @@ extension Server {
             // ones are rate limited.
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
-            guard foreignRateLimit.take(call.request.clientNetwork, now: clock()) else {
+            guard foreignRateLimit.take(call.request.clientNetwork, now: machineClock()) else {
                 throw RefusalError(.tooManyRequests, "too many notifications for other apps", zh: "其他 App 的通知过多")
             }
         }

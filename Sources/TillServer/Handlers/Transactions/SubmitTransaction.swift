@@ -69,7 +69,7 @@ extension Server {
         if body.receipt == nil, body.signedTransaction.map(verifier.knowsSigner(of:)) ?? true {
             return try await verify()
         }
-        if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: clock()) {
+        if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: machineClock()) {
             throw HeavyWorkLimiter.refusal
         }
         return try await heavy.run(for: credential, verify)
