@@ -250,10 +250,10 @@ import TillHTTP
 
         let attempts = LoginAttempts()
         for number in 0..<LoginAttempts.capacity {
-            #expect(!attempts.isTooMany(from: "10.0.\(number >> 8).\(number & 255)", now: now))
+            #expect(attempts.wait(of: "10.0.\(number >> 8).\(number & 255)", now: now) == nil)
         }
-        #expect(attempts.isTooMany(from: "192.0.2.1", now: now))
-        #expect(!attempts.isTooMany(from: "10.0.0.1", now: now))
-        #expect(!attempts.isTooMany(from: "192.0.2.1", now: now.adding(seconds: 61)))
+        #expect(attempts.wait(of: "192.0.2.1", now: now) == 60)
+        #expect(attempts.wait(of: "10.0.0.1", now: now) == nil)
+        #expect(attempts.wait(of: "192.0.2.1", now: now.adding(seconds: 61)) == nil)
     }
 }

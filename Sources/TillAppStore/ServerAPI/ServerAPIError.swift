@@ -104,7 +104,8 @@ extension ServerAPIError {
         case .refused(let refusal): refusal.sentence
         case .unauthorized(_, let reason?):
             LocalizedText(
-                en: "The emulated store doesn't accept our API key (401): \(reason)", zh: "模拟商店不接受我们的 API 密钥（401）：\(reason)")
+                en: "The emulated store doesn't accept our API key (401): \(reason)",
+                zh: "模拟商店不接受我们的 API 密钥（401）：\(reason)")
         case .unauthorized:
             LocalizedText(
                 en: "Apple doesn't accept our API key (401). Check the key id, the issuer id, the bundle id, that the "

@@ -50,6 +50,44 @@ extension HTTPRequest {
     }
 }
 
+/// A form whose page the browser asked for under another name than the one in the request's `Host`: a proxy in front
+/// replaced the header.
+package struct HostMismatch: Sendable, Hashable {
+    /// The name that the browser used.
+    let page: String
+    /// The name that arrived.
+    let host: String
+
+    var sentence: LocalizedText {
+        let (page, host) = (String(self.page.prefix(255)), String(self.host.prefix(255)))
+        return LocalizedText(
+            en: "Your browser opened this page as \(page), and the request arrived with the Host header \(host). Let "
+                + "the proxy in front pass on the browser's Host header (nginx: proxy_set_header Host $host;) and list "
+                + "the name under \"dashboardHosts\" in the configuration.",
+            zh: "浏览器以 \(page) 打开本页面，而请求到达时的 Host 标头是 \(host)。请让前面的代理原样转发浏览器的 Host 标头"
+                + "（nginx：proxy_set_header Host $host;），并在配置的 \"dashboardHosts\" 中列出该主机名。")
+    }
+}
+
+extension HTTPRequest {
+    /// Nil if the browser states no other host, or states that the form comes from another site.
+    package var hostMismatch: HostMismatch? {
+        if let site = headers["Sec-Fetch-Site"], site != "same-origin" { return nil }
+        guard let origin = headers["Origin"]?.lowercased(), let host = headers["Host"]?.lowercased() else { return nil }
+        for scheme in ["http://", "https://"] where origin.hasPrefix(scheme) {
+            let page = String(origin.dropFirst(scheme.count))
+            return page == host ? nil : HostMismatch(page: page, host: host)
+        }
+        return nil
+    }
+
+    /// - Throws: `forbidden` for a form of another site, with the reason if a proxy replaced the host.
+    package func requireOwnPage() throws {
+        guard !isFromOwnPage else { return }
+        throw RefusalError(.forbidden, detail: hostMismatch?.sentence)
+    }
+}
+
 extension DashboardSession {
     /// Whether a form comes from a page of this session: another site can make a browser send the cookie, but does not
     /// know the token.

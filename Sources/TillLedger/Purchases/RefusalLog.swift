@@ -49,10 +49,13 @@ package struct RefusalLog: Sendable {
             refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, detail: detail)
     }
 
+    /// The caller of a notification that failed verification: anybody can post one in Apple's name.
+    package static let unverified = "unverified"
+
     /// Logs a refused notification from an unauthenticated address (`HTTPRequest.clientNetwork`).
     package func write(_ refused: ProofError, fromAnonymous network: String) async throws {
         try await write(
-            refused, from: .notification, by: "unknown",
+            refused, from: .notification, by: Self.unverified,
             detail: rateLimit.detail(ofAnonymous: network, now: machineClock()))
     }
 

@@ -81,7 +81,7 @@ struct OperatorAuthentication: Sendable {
             let digest = Digest.sha256.hash(token.utf8)
             if let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) { return found.id }
         }
-        guard !attempts.isTooMany(from: client, now: clock()) else { throw RefusalError(.tooManyRequests) }
+        if let wait = attempts.wait(of: client, now: clock()) { throw RefusalError(.tooManyRequests, retryAfter: wait) }
         throw RefusalError(.unauthorized)
     }
 

@@ -29,7 +29,8 @@ struct AppleClient: Sendable {
         }
         let exchange = appleExchange(over: fetch.send)
         effects = AppleEffects(
-            exchange: store?.following(exchange) ?? exchange, clock: store.map { store in { store.now } } ?? process.clock,
+            exchange: store?.following(exchange) ?? exchange,
+            clock: store.map { store in { store.now } } ?? process.clock,
             entropy: process.entropy, pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil

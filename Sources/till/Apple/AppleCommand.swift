@@ -36,7 +36,7 @@ extension Command {
                 """ + AppleRequestKind.allCases.map { $0.line(.chinese) }.joined(separator: "\n")),
         flags: Configuration.flags + [.environment, .days, .onlyFailures],
         positionals: [
-            Positional("QUESTION", summary: LocalizedText(en: "the query, from the list above", zh: "查询类型，见上面的列表")),
+            Positional("QUESTION", summary: LocalizedText(en: "the query, from the list below", zh: "查询类型，见下面的列表")),
             Positional(
                 "ARGUMENT", .any, summary: LocalizedText(en: "the transaction id or order number", zh: "交易号或订单号")),
         ]

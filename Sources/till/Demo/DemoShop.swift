@@ -57,7 +57,8 @@ struct DemoShop: Sendable {
         configuration.receipts = ReceiptTerms(policy: .provisional)
         do {
             return DemoShop(
-                store: store, server: try await RunningServer(
+                store: store,
+                server: try await RunningServer(
                     configuration, process: process, storeClock: { store.emulator.store.now }), catalog: catalog,
                 storefront: storefront, secretKey: keys.secretKey, operatorToken: keys.operatorToken,
                 userTokenSecret: keys.userTokenSecret,

@@ -35,7 +35,8 @@ struct LocalReconciliation {
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: apple.effects.clock,
-                machineClock: call.process.clock, entropy: call.process.entropy, appleEffects: apple.effects, serverAPI: apple.api)
+                machineClock: call.process.clock, entropy: call.process.entropy, appleEffects: apple.effects,
+                serverAPI: apple.api)
         } catch {
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }

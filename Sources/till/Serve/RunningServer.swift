@@ -48,7 +48,8 @@ final class RunningServer: Sendable {
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: storeClock ?? apple.effects.clock,
-                machineClock: process.clock, entropy: process.entropy, appleEffects: apple.effects, serverAPI: apple.api, verifyReceipt: apple.verifyReceipt,
+                machineClock: process.clock, entropy: process.entropy, appleEffects: apple.effects,
+                serverAPI: apple.api, verifyReceipt: apple.verifyReceipt,
                 webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {

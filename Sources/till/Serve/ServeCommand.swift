@@ -20,7 +20,7 @@ extension Command {
     ) { call in
         let configuration = try Configuration.load(for: call)
         let untilStopped = call.process.waitForStop()
-        for warning in configuration.startWarnings + configuration.lifetimeWarnings
+        for warning in configuration.startWarnings + configuration.keyWarnings + configuration.lifetimeWarnings
             + configuration.receiptWarnings + configuration.offerWarnings
         {
             call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))

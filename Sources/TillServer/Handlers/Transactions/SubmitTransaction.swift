@@ -177,7 +177,7 @@ extension Server {
 extension SubmitProofBody {
     /// - Throws: `RefusalError` with the invalid member.
     init(json body: [UInt8]) throws {
-        guard let value = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
+        guard let value = try? JSONValue(decoding: body) else { throw RefusalError(malformed: body) }
         guard value.object != nil else { throw RefusalError(.invalidField, "body: wrong type", zh: "body：类型不正确") }
         func text(_ name: String) throws -> String? {
             switch value[name] {
