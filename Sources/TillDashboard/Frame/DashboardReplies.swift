@@ -61,11 +61,13 @@ package struct HostMismatch: Sendable, Hashable {
     var sentence: LocalizedText {
         let (page, host) = (String(self.page.prefix(255)), String(self.host.prefix(255)))
         return LocalizedText(
-            en: "Your browser opened this page as \(page), and the request arrived with the Host header \(host). Let "
-                + "the proxy in front pass on the browser's Host header (nginx: proxy_set_header Host $host;) and list "
-                + "the name under \"dashboardHosts\" in the configuration.",
-            zh: "浏览器以 \(page) 打开本页面，而请求到达时的 Host 标头是 \(host)。请让前面的代理原样转发浏览器的 Host 标头"
-                + "（nginx：proxy_set_header Host $host;），并在配置的 \"dashboardHosts\" 中列出该主机名。")
+            en: "This form was sent by a page of \(page), and arrived with the Host header \(host). If that is the name "
+                + "under which you reach this server, the proxy in front replaces the header: let it pass on the "
+                + "browser's Host header (nginx: proxy_set_header Host $host;), and list the name under "
+                + "\"dashboardHosts\" in the configuration. If you don't know \(page), another site sent the form.",
+            zh: "此表单由 \(page) 的页面提交，到达时的 Host 标头是 \(host)。如果这正是您访问本服务器所用的主机名，说明前面的代理"
+                + "替换了标头：请让代理原样转发浏览器的 Host 标头（nginx：proxy_set_header Host $host;），"
+                + "并在配置的 \"dashboardHosts\" 中列出该主机名。如果您不认识 \(page)，则此表单来自其他网站。")
     }
 }
 

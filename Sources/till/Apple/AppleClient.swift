@@ -28,10 +28,11 @@ struct AppleClient: Sendable {
                 LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         let exchange = appleExchange(over: fetch.send)
+        let clock: @Sendable () -> Instant
+        if let store { clock = { store.now } } else { clock = process.clock }
         effects = AppleEffects(
-            exchange: store?.following(exchange) ?? exchange,
-            clock: store.map { store in { store.now } } ?? process.clock,
-            entropy: process.entropy, pause: { try? await Task.sleep(for: .milliseconds($0)) })
+            exchange: store?.following(exchange) ?? exchange, clock: clock, entropy: process.entropy,
+            pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil
         verifyReceipt = service.sharedSecret.flatMap { [effects] secret in
