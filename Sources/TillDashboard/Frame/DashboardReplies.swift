@@ -61,7 +61,8 @@ package struct HostMismatch: Sendable, Hashable {
     var sentence: LocalizedText {
         let (page, host) = (String(self.page.prefix(255)), String(self.host.prefix(255)))
         return LocalizedText(
-            en: "This form was sent by a page of \(page), and arrived with the Host header \(host). If that is the name "
+            en:
+                "This form was sent by a page of \(page), and arrived with the Host header \(host). If that is the name "
                 + "under which you reach this server, the proxy in front replaces the header: let it pass on the "
                 + "browser's Host header (nginx: proxy_set_header Host $host;), and list the name under "
                 + "\"dashboardHosts\" in the configuration. If you don't know \(page), another site sent the form.",

@@ -61,7 +61,8 @@ struct ServerAPIAuthorisationTests {
             return (answer.status, answer.json)
         }
         for (seconds, words) in [
-            (-30 * 86_400, "differ by 30 days, the store is ahead"), (86_400 * 2, "differ by 2 days, the store is behind"),
+            (-30 * 86_400, "differ by 30 days, the store is ahead"),
+            (86_400 * 2, "differ by 2 days, the store is behind"),
             (-5 * 3_600, "differ by 5 hours"), (-400, "differ by 7 minutes"), (90, "differ by 90 seconds"),
         ] as [(Int64, String)] {
             let answer = try await ask(after: seconds)
