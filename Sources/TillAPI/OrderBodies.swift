@@ -92,7 +92,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
     public let userId: String
     public let productId: String
     /// Absent if the catalogue no longer lists the product.
-    public let productNames: LocalizedText?
+    public let productNames: ProductNames?
     /// What the purchase does: `topUp` adds points, `access` opens a subscription, a plan or a permanent entitlement.
     /// Absent if the catalogue no longer lists the product.
     public let purchaseKind: PurchaseKind?

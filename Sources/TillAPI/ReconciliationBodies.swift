@@ -100,7 +100,7 @@ public struct DifferenceReply: Codable, Sendable, Hashable {
         notificationId = difference.notificationID
         was = difference.was
         now = difference.now
-        explanation = difference.kind.sentence
+        explanation = difference.kind.sentence(isDryRun: foundAt == nil)
         self.foundAt = foundAt
     }
 }

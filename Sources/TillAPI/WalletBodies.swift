@@ -232,9 +232,34 @@ public struct LotReply: Codable, Sendable, Hashable {
     }
 }
 
+/// A product of the catalogue, with its name in the caller's language.
+public struct ProductReply: Codable, Sendable {
+    public let product: CatalogProduct
+    public let name: String
+
+    private enum CodingKeys: String, CodingKey { case name }
+
+    /// - Parameter language: the value of `Accept-Language`.
+    public init(_ product: CatalogProduct, preferring language: String) {
+        self.product = product
+        name = product.names.name(preferring: language)
+    }
+
+    public init(from decoder: any Decoder) throws {
+        product = try CatalogProduct(from: decoder)
+        name = try decoder.container(keyedBy: CodingKeys.self).decode(String.self, forKey: .name)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try product.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+    }
+}
+
 /// `GET /v1/products`.
 public struct ProductsReply: Codable, Sendable {
-    public let data: [CatalogProduct]
+    public let data: [ProductReply]
 
-    public init(data: [CatalogProduct]) { self.data = data }
+    public init(data: [ProductReply]) { self.data = data }
 }

@@ -125,10 +125,15 @@ public struct AppleHosts: Sendable, Hashable {
     public let serverAPI: [StoreEnvironment: String]
     /// The complete URL of verifyReceipt.
     public let verifyReceipt: [StoreEnvironment: String]
+    /// The origin of an emulated store; nil for Apple.
+    public let emulator: String?
 
-    init(serverAPI: [StoreEnvironment: String], verifyReceipt: [StoreEnvironment: String]) {
+    init(
+        serverAPI: [StoreEnvironment: String], verifyReceipt: [StoreEnvironment: String], emulator: String? = nil
+    ) {
         self.serverAPI = serverAPI
         self.verifyReceipt = verifyReceipt
+        self.emulator = emulator
     }
 
     /// Apple's addresses (facts/server-api §1, facts/verify-receipt §1), with the API's host names since May 2026.
@@ -147,7 +152,7 @@ public struct AppleHosts: Sendable, Hashable {
             serverAPI: [.production: origin, .sandbox: origin],
             verifyReceipt: [
                 .production: origin + "/production/verifyReceipt", .sandbox: origin + "/sandbox/verifyReceipt",
-            ])
+            ], emulator: origin)
     }
 }
 

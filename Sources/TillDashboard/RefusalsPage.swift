@@ -111,7 +111,7 @@ struct RefusalTable {
                             RecordDetails(localize: localize, record: record).html
                         }
                     }
-                    HTML.cell("origin") { Evidence.origin(source: entry.source, caller: entry.caller, localize) }
+                    HTML.cell("origin") { origin(of: entry) }
                     HTML.cell("digest") {
                         if showsOrder, let order = entry.claimedOrder {
                             element("p") {
@@ -123,6 +123,16 @@ struct RefusalTable {
                 }
             }
         }
+    }
+}
+
+extension RefusalTable {
+    /// A notification that was refused is not called Apple's: anybody can post one.
+    private func origin(of entry: RefusedProofTable.Entry) -> HTML {
+        guard entry.source == PurchaseSource.notification.rawValue else {
+            return Evidence.origin(source: entry.source, caller: entry.caller, localize)
+        }
+        return HTML(localize("Posted as a notification by an unknown sender", "由未知来源以通知形式提交"))
     }
 }
 

@@ -36,6 +36,8 @@ struct JSONScanner {
 
     let text: UnsafeBufferPointer<UInt8>
     private(set) var position = 0
+    /// The place of a mistake before `position`.
+    var mistake: Int?
     /// The text as a bare pointer, for loops over its bytes: a debug build reads it much faster than a buffer. Only
     /// indices below `end` may be read.
     private let bytes: UnsafePointer<UInt8>

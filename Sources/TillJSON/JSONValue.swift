@@ -24,6 +24,17 @@ public enum JSONValue: Equatable, Sendable {
 
     public init(decoding text: some StringProtocol) throws(JSONError) { try self.init(decoding: text.utf8) }
 
+    /// The error of a text and its place; nil if the text is one JSON value.
+    static func mistake(in text: UnsafeBufferPointer<UInt8>) -> (JSONError, Int)? {
+        var scanner = JSONScanner(text)
+        do throws(JSONError) {
+            _ = try read(&scanner, depth: 0)
+            return scanner.isAtEnd() ? nil : (.trailing, scanner.position)
+        } catch {
+            return (error, scanner.mistake ?? scanner.position)
+        }
+    }
+
     private static func read(_ scanner: inout JSONScanner, depth: Int) throws(JSONError) -> JSONValue {
         let sign = try scanner.peek()
         // The scanner's depth rule: brackets count, scalars inside the innermost bracket do not.
@@ -40,10 +51,14 @@ public enum JSONValue: Equatable, Sendable {
             }
             repeat {
                 guard try scanner.peek() == UInt8(ascii: "\"") else { throw .unexpected }
+                let keyPlace = scanner.position
                 let key = JSONText.string(try scanner.string(), in: scanner.text)
                 try scanner.take(UInt8(ascii: ":"))
                 let value = try read(&scanner, depth: depth + 1)
-                guard members.updateValue(value, forKey: key) == nil else { throw .duplicateKey }
+                guard members.updateValue(value, forKey: key) == nil else {
+                    scanner.mistake = keyPlace
+                    throw .duplicateKey
+                }
             } while try !scanner.closes(UInt8(ascii: "}"))
             return .object(members)
         case UInt8(ascii: "["):

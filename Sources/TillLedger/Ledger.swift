@@ -13,6 +13,9 @@ public struct Ledger: Sendable {
     package let settings: LedgerSettings
     package let database: any Database
     package let clock: Clock
+    /// For rate limits and what meets clocks outside: user tokens, sessions, signatures of webhooks. It differs from
+    /// `clock` only beside an emulated store whose clock was advanced.
+    package let machineClock: Clock
     package let entropy: Entropy
     /// Where log lines go.
     package let log: Log
@@ -26,18 +29,20 @@ public struct Ledger: Sendable {
 
     /// - Parameters:
     ///   - log: takes the lines about purchases, jobs and requests to Apple; by default it drops them.
+    ///   - machineClock: the time of this machine, where `clock` is an emulated store's; nil: `clock`.
     ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
     ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
     ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
-        settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
+        settings: LedgerSettings, database: any Database, clock: @escaping Clock, machineClock: Clock? = nil,
+        entropy: @escaping Entropy, log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
         verifyReceipt: VerifyReceiptClient? = nil
     ) throws(VerificationError) {
         self.settings = settings
         self.database = database
         self.clock = clock
+        self.machineClock = machineClock ?? clock
         self.entropy = entropy
         self.log = log
         self.serverAPI = serverAPI
@@ -49,10 +54,10 @@ public struct Ledger: Sendable {
         let processor = PurchaseProcessor(
             database: database, clock: clock, entropy: entropy, log: log, terms: terms)
         let byAPI = serverAPI.map { [verifier] in
-            SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
+            SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: machineClock ?? clock))
         }
         intake = PurchaseIntake(
-            processor: processor, verifier: verifier,
+            processor: processor, machineClock: self.machineClock, verifier: verifier,
             lookup: byAPI ?? verifyReceipt.map { SignedTransactionLookup($0, clock: clock) })
     }
 

@@ -32,6 +32,9 @@ public struct Server: Sendable {
     let jobHistory = JobHistory()
 
     /// - Parameters:
+    ///   - clock: the time of purchases; beside an emulated store, the store's.
+    ///   - machineClock: the time of this machine, for rate limits, logins, user tokens and signatures of webhooks; nil:
+    ///     `clock`.
     ///   - log: takes the server's log lines; by default it drops them.
     ///   - appleEffects: asks Apple about its certificates; nil asks nothing, regardless of the configuration.
     ///   - serverAPI: asks Apple about purchases; nil without an In-App Purchase key.
@@ -41,26 +44,29 @@ public struct Server: Sendable {
     ///   - heavyWork: the executors for long computations; by default they run where their callers run.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
-        configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
+        configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, machineClock: Clock? = nil,
+        entropy: @escaping Entropy, log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
         verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
         ledger = try Ledger(
-            settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
-            log: log, appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
+            settings: configuration.ledger, database: database, clock: clock, machineClock: machineClock,
+            entropy: entropy, log: log, appleEffects: appleEffects, serverAPI: serverAPI,
+            verifyReceipt: verifyReceipt)
         heavy = HeavyWorkLimiter(heavyWork, log: log)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
-        authentication = Authentication(configuration: configuration, clock: clock)
+        authentication = Authentication(configuration: configuration, clock: ledger.machineClock)
         idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
-        operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy, log: log)
+        operators = OperatorAuthentication(
+            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log)
     }
 
     public var database: any Database { ledger.database }
     /// Where log lines go.
     public var log: Log { ledger.log }
     var clock: Clock { ledger.clock }
+    var machineClock: Clock { ledger.machineClock }
     var entropy: Entropy { ledger.entropy }
     var catalogs: CatalogHistory { ledger.catalogs }
     var verifier: ProofVerifier { ledger.verifier }

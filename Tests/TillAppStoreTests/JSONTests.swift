@@ -35,6 +35,26 @@ struct JSONTests {
     }
 
     @Test(
+        "The place of a mistake is a line and a column (issue 20)",
+        arguments: [
+            ("{\n  \"a\": 1,\n}", JSONError.unexpected, 3, 1), ("{\"a\": }", .unexpected, 1, 7),
+            ("{\"é😀\": x}", .unexpected, 1, 8), ("{\"a\": 1}\n\n  2", .trailing, 3, 3), ("", .unexpected, 1, 1),
+            ("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}", .duplicateKey, 3, 2), ("[1,\n\"a", .unexpected, 2, 1),
+            (String(repeating: "[", count: 65), .tooDeep, 1, 65),
+        ])
+    func place(text: String, error: JSONError, line: Int, column: Int) throws {
+        let mistake = try #require(JSONMistake(in: Array(text.utf8)))
+        #expect(mistake.error == error && mistake.line == line && mistake.column == column, "\(mistake)")
+    }
+
+    @Test("A valid text has no mistake, and the first byte that is not UTF-8 is found")
+    func bytes() {
+        #expect(JSONMistake(in: Array("{\"a\": [1, 2]} ".utf8)) == nil)
+        let mistake = JSONMistake(in: Array("{\n \"é".utf8) + [0xC0, 0x80] + Array("\"}".utf8))
+        #expect(mistake?.error == .invalidUTF8 && mistake?.line == 2 && mistake?.column == 4)
+    }
+
+    @Test(
         "A text that is not JSON is refused",
         arguments: [
             "", " ", "{", "}", "[", "[1,]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "01", "1.", ".5", "-", "+1", "1e", "0x1",

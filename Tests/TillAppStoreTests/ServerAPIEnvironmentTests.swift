@@ -20,7 +20,7 @@ struct ServerAPIEnvironmentTests {
         } catch {
             switch error {
             case .refused(let refusal): return String(refusal.code.rawValue)
-            case .unauthorized(let environment): return "401 \(environment.rawValue)"
+            case .unauthorized(let environment, _): return "401 \(environment.rawValue)"
             case .unreadable(let answer): return answer.reason.rawValue
             default: return "\(error)"
             }

@@ -240,7 +240,9 @@ struct ServerAPIRequestTests {
             await thrownError { () throws(ServerAPIError) in
                 try await api.transactionInfo(Self.id, in: .production)
             } == refused)
-        #expect(await thrownError { () throws(ServerAPIError) in try await api.lookUpOrder("M1") } == refused)
+        #expect(
+            await thrownError { () throws(ServerAPIError) in try await api.lookUpOrder("M1") }
+                == .invalid(InvalidRequestError("orderId", .productionOnly)))
         #expect(apple.asked.isEmpty)
         let found = await thrownError { () throws(ServerAPIError) in try await api.transactionInfo(Self.id) }
         #expect(found?.code == .transactionIDNotFound)

@@ -310,13 +310,32 @@ struct ConfigurationTests {
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }
 
+    @Test("a JSON mistake names its file, line and column: in the configuration, and in the catalogue beside it")
+    func mistakes() throws {
+        let directory = try TemporaryDirectory()
+        let broken = try directory.write("till.json", "{\n  \"listen\": \"127.0.0.1:1\"\n  \"database\": 1\n}\n")
+        #expect(problems(broken) == ["\(shown(broken)): is not valid JSON (line 3, column 3)"])
+        #expect(problems(broken, language: .chinese) == ["\(shown(broken))：不是合法的 JSON（第 3 行第 3 列）"])
+        try directory.write("catalog.json", "{\"products\": [\n  {\"id\": 1, \"id\": 2}\n]}")
+        let good = try directory.write(
+            "good.json",
+            """
+            {"database": "sqlite:a.db", "catalog": "catalog.json",
+             "apple": {"bundleId": "a", "environments": ["Sandbox"]}}
+            """)
+        let catalog = shown(directory.path + "/catalog.json")
+        #expect(problems(good) == ["\(catalog): repeats a key in one object (line 2, column 13)"])
+    }
+
     @Test("a missing file, a directory, bytes that are no text and an endless file are refused")
     func strangeFiles() throws {
         let directory = try TemporaryDirectory()
         #expect(problems(directory.path + "/none.json") == [directory.path + "/none.json: there is no such file"])
         #expect(problems(directory.path) == [directory.path + ": is a directory"])
         #expect(problems("/dev/zero") == ["/dev/zero: is longer than \(ConfigurationSources.maximumFileBytes) bytes"])
-        #expect(try problems(directory.write("a", [0x7B, 0xFF, 0x7D])).first?.hasSuffix("is not UTF-8 text") == true)
+        #expect(
+            try problems(directory.write("a", [0x7B, 0xFF, 0x7D])).first?.hasSuffix(
+                "is not UTF-8 text (line 1, column 2)") == true)
     }
 
     @Test("a secret both in the environment and in a file is refused")

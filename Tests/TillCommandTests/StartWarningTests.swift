@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TillBilling
 import TillCrypto
 
 @testable import till
@@ -70,6 +71,35 @@ struct StartWarningTests {
             #expect(found.count == 1 && found.first?.hasPrefix(name) == true, "\(name): \(found)")
             #expect(try warnings(members, mode: 0o600, files: files).isEmpty)
         }
+    }
+
+    @Test("missing keys are reported with what does not work without them, in both languages (issue 20)")
+    func keys() throws {
+        func warnings(_ environments: String, _ members: String = "", apple: String = "") throws -> [LocalizedText] {
+            let directory = try TemporaryDirectory()
+            try directory.write("key.p8", try PrivateKey.generate(.p256).pem())
+            let file = try directory.write(
+                "till.json",
+                """
+                {"database": "sqlite:a.db", "catalog": \(sampleCatalog)\(members),
+                 "apple": {"bundleId": "a", "appAppleId": 1, "environments": [\(environments)]\(apple)}}
+                """)
+            let found = try Configuration.load(file: file).keyWarnings
+            for warning in found { #expect(!warning.zh.isEmpty && warning.zh != warning.en) }
+            return found
+        }
+        let hash = String(repeating: "ab", count: 32)
+        let secret = #", "secretKeys": [{"id": "backend", "sha256": "\#(hash)"}]"#
+        let key =
+            #", "issuerId": "00000000-0000-4000-8000-000000000001", "keyId": "2X9R4HXF34", "privateKeyFile": "key.p8""#
+        let both = secret + token(Self.random)
+        #expect(try warnings(#""Production""#, both, apple: key).isEmpty)
+        #expect(try warnings(#""Sandbox""#, both).isEmpty)
+        let keyless = try warnings(#""Production", "Sandbox""#, both)
+        #expect(keyless.count == 1 && keyless[0].en.contains("no reconciliation"))
+        #expect(try warnings(#""Sandbox""#).map(\.en).first?.hasPrefix("neither secretKeys nor userTokens") == true)
+        #expect(try warnings(#""Sandbox""#, token(Self.random)).first?.en.hasPrefix("secretKeys is empty") == true)
+        #expect(try warnings(#""Sandbox""#, secret).first?.en.hasPrefix("userTokens is empty") == true)
     }
 
     @Test("offers that the catalogue opens to users and no key can sign are reported, in both languages")

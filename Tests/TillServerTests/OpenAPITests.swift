@@ -295,8 +295,11 @@ extension OpenAPITests {
                 "DebitReply": try both(
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now, sandbox: true),
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now)),
-                "Products": try same(ProductsReply(data: [product(nil)])),
-                "Product": try both(product("pro", terms("p", rank: "a")), product(nil)),
+                "Products": try same(ProductsReply(data: [ProductReply(product(nil), preferring: "en")])),
+                "Product": try both(
+                    ProductReply(product("pro", terms("p", rank: "a")), preferring: "en"),
+                    ProductReply(product(nil), preferring: "zh")),
+                "ProductNames": try both(ProductNames(["en": "a", "zh": "b", "fr": "c"]), ProductNames(["en": "a"])),
                 "Text": try same(LocalizedText(en: "a", zh: "b")),
                 "Money": try same(money), "Problem": try both(problem("d"), problem(nil)),
                 "Health": try same(["status": "ok"]), "Readiness": try same(["status": "ready", "database": "ok"]),

@@ -155,7 +155,9 @@ struct EmulatorClient: Sendable {
         var headers = HTTPHeaders([("Accept", "application/json")])
         var sent: [UInt8] = []
         if let body {
-            guard let data = try? JSONEncoder().encode(body) else { throw .unreadable(status: 0) }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            guard let data = try? encoder.encode(body) else { throw .unreadable(status: 0) }
             sent = [UInt8](data)
             headers.add("Content-Type", "application/json")
         }

@@ -94,8 +94,10 @@ public struct InvalidRequestError: Error, Sendable, Hashable {
         case contradiction
         /// Without the customer's consent, no information about the customer is sent (facts/server-api §5).
         case noConsent
-        /// This client may not use the environment, or the environment does not have the endpoint.
+        /// This client may not use the environment.
         case environmentNotAsked
+        /// Apple answers this request for production only, and this client may not use production.
+        case productionOnly
     }
 
     /// Apple's name of the field.

@@ -27,11 +27,16 @@ struct ResponseReader {
         switch answer.status {
         case call.success: return
         case 300..<400: throw unreadable(.redirect, answer, answer.header("Location") ?? "")
-        // Apple documents no body for this status (facts/server-api §2).
-        case 401: throw .unauthorized(environment)
+        case 401: throw .unauthorized(environment, reason: emulatorsReason(in: answer))
         case 400...: throw refusal(in: answer)
         default: throw unreadable(.status, answer)
         }
+    }
+
+    /// Why an emulated store answers 401. Apple documents no body for this status (facts/server-api §2).
+    private func emulatorsReason(in answer: AppleResponse) -> String? {
+        guard let fields = try? json(in: answer), let text = try? fields.string("errorMessage") else { return nil }
+        return String(text.prefix(Self.messageLimit))
     }
 
     /// Apple's error, if the body contains one; any other body with an error status is unreadable.

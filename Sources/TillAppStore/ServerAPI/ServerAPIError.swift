@@ -5,8 +5,8 @@ import TillCrypto
 public enum ServerAPIError: Error, Sendable, Equatable {
     /// Apple answered with an error.
     case refused(ServerAPIRefusal)
-    /// 401: Apple refuses the bearer token. The configuration is wrong.
-    case unauthorized(StoreEnvironment)
+    /// 401: Apple refuses the bearer token. The configuration is wrong. An emulated store gives its reason, in English.
+    case unauthorized(StoreEnvironment, reason: String? = nil)
     /// 429: Apple's quota is used up; nil if Apple stated no time.
     case rateLimited(until: Instant?)
     /// Not sent: the app's own budget has no slot within the caller's patience. Retry at `until` or later.
@@ -102,6 +102,10 @@ extension ServerAPIError {
     public var sentence: LocalizedText {
         switch self {
         case .refused(let refusal): refusal.sentence
+        case .unauthorized(_, let reason?):
+            LocalizedText(
+                en: "The emulated store doesn't accept our API key (401): \(reason)",
+                zh: "模拟商店不接受我们的 API 密钥（401）：\(reason)")
         case .unauthorized:
             LocalizedText(
                 en: "Apple doesn't accept our API key (401). Check the key id, the issuer id, the bundle id, that the "
@@ -152,9 +156,39 @@ extension ServerAPIRefusal {
 
 extension InvalidRequestError {
     var sentence: LocalizedText {
-        LocalizedText(
-            en: "The request wasn't sent: \"\(field)\" isn't acceptable (\(rule.rawValue)).",
-            zh: "请求未发送：\"\(field)\" 不可接受（\(rule.rawValue)）。")
+        let reason = rule.reason
+        return LocalizedText(
+            en: "The request wasn't sent: \(field) \(reason.en).", zh: "请求未发送：\(field) \(reason.zh)。")
+    }
+}
+
+extension InvalidRequestError.Rule {
+    /// What is wrong with the field, as the end of a sentence that begins with its name.
+    fileprivate var reason: LocalizedText {
+        switch self {
+        case .missing: LocalizedText(en: "is missing", zh: "缺失")
+        case .tooLong: LocalizedText(en: "is too long", zh: "太长")
+        case .badText:
+            LocalizedText(en: "contains a character that doesn't belong there", zh: "含有不允许的字符")
+        case .ambiguousCase:
+            LocalizedText(
+                en: "contains a letter whose lower case differs between systems", zh: "含有大小写转换因系统而异的字母")
+        case .notJSON: LocalizedText(en: "is not JSON", zh: "不是 JSON")
+        case .outOfRange: LocalizedText(en: "is out of range", zh: "超出范围")
+        case .contradiction: LocalizedText(en: "contradicts another field", zh: "与另一个字段矛盾")
+        case .noConsent:
+            LocalizedText(en: "needs the customer's consent, which isn't given", zh: "需要客户同意，而客户尚未同意")
+        case .environmentNotAsked:
+            LocalizedText(
+                en: "is not among the environments that the configuration accepts (apple.environments)",
+                zh: "不在配置接受的环境之中（apple.environments）")
+        case .productionOnly:
+            LocalizedText(
+                en: "can be looked up in production only, which the configuration doesn't accept: Apple's sandbox "
+                    + "sends no receipt mails and has no such request. An emulated store (apple.emulator) answers it",
+                zh: "只能在生产环境查询，而配置不接受生产环境：Apple 的沙盒不发送收据邮件，也没有这种查询。"
+                    + "模拟商店（apple.emulator）可以查询")
+        }
     }
 }
 

@@ -61,12 +61,23 @@ extension ServerAPI {
         try await perform(ServerAPICall(.appAccountToken, .put, target.text, body: body), in: environment)
     }
 
-    /// Look Up Order ID: the purchases in a receipt that Apple mailed to the customer. Production only.
+    /// The environment whose orders can be looked up: production at Apple, any at an emulated store; nil if none is
+    /// accepted.
+    public var orderLookupEnvironment: StoreEnvironment? {
+        environments.contains(.production) || hosts.emulator == nil
+            ? environments.first { $0 == .production } : environments.first
+    }
+
+    /// Look Up Order ID: the purchases in a receipt that Apple mailed to the customer. Apple answers for production
+    /// only, an emulated store for each environment.
     public func lookUpOrder(_ orderID: String) async throws(ServerAPIError) -> OrderLookup {
         let target = try valid { () throws(InvalidRequestError) in
             try RequestPath("/inApps/v1/lookup").segment(orderID, "orderId")
         }
-        return try await ask(ServerAPICall(.orderLookup, .get, target.text), in: .production) {
+        guard let environment = orderLookupEnvironment else {
+            throw .invalid(InvalidRequestError("orderId", .productionOnly))
+        }
+        return try await ask(ServerAPICall(.orderLookup, .get, target.text), in: environment) {
             (fields) throws(ServerAPIError) in
             OrderLookup(
                 status: OrderLookup.Status(rawValue: try fields.required("status", fields.int64("status"))),

@@ -88,10 +88,12 @@ public struct Catalog: Sendable, Codable {
                 en: "\"\(id)\" can't be a product id: use 1 to 100 letters, digits, hyphens, periods and underscores.",
                 zh: "“\(id)”不能作为商品 ID：请使用 1 到 100 个字母、数字、连字符、句点或下划线。")
         }
-        if product.names.en.isEmpty || product.names.zh.isEmpty {
+        let names = product.names
+        if names.all.isEmpty || names.all.values.contains("") || !names.malformedTags.isEmpty {
             report(
-                .missingName, en: "Product \(id) lacks a name. Give \"names\" both \"en\" and \"zh\".",
-                zh: "商品 \(id) 缺少名称。请在 \"names\" 中同时填写 \"en\" 和 \"zh\"。")
+                .missingName,
+                en: "Product \(id) lacks a name. Give \"names\" at least one, by language: {\"en\": \"60 points\"}.",
+                zh: "商品 \(id) 缺少名称。请在 \"names\" 中按语言至少填写一个：{\"zh\": \"60 学点\"}。")
         }
         if product.price.amount < 0 || !product.price.currency.isWellFormed {
             report(

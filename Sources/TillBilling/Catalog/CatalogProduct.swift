@@ -24,7 +24,7 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
     /// The id in App Store Connect; never changes.
     public let id: ProductID
     public let type: ProductType
-    public let names: LocalizedText
+    public let names: ProductNames
     /// The list price, for the shop page and for reports. The price paid is the one that Apple signs; the price never
     /// blocks a grant.
     public let price: Money
@@ -45,7 +45,7 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
     public var purchaseKind: PurchaseKind { points.isEmpty ? .access : .topUp }
 
     public init(
-        id: ProductID, type: ProductType, names: LocalizedText, price: Money, points: [String: Int64] = [:],
+        id: ProductID, type: ProductType, names: ProductNames, price: Money, points: [String: Int64] = [:],
         entitlement: String? = nil, plan: PlanTerms? = nil, prices: [String: Int64] = [:],
         promotionalOffers: [String] = []
     ) {
@@ -58,6 +58,17 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
         self.entitlement = entitlement
         self.plan = plan
         self.promotionalOffers = promotionalOffers
+    }
+
+    /// A product with a name in both languages of Till's own sentences.
+    public init(
+        id: ProductID, type: ProductType, names: LocalizedText, price: Money, points: [String: Int64] = [:],
+        entitlement: String? = nil, plan: PlanTerms? = nil, prices: [String: Int64] = [:],
+        promotionalOffers: [String] = []
+    ) {
+        self.init(
+            id: id, type: type, names: ProductNames(names), price: price, points: points, entitlement: entitlement,
+            plan: plan, prices: prices, promotionalOffers: promotionalOffers)
     }
 
     /// Omits `prices` and `promotionalOffers` if they are empty.
@@ -82,7 +93,7 @@ public struct CatalogProduct: Hashable, Sendable, Codable, Identifiable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         id = try container.decode(ProductID.self, forKey: .id)
         type = try container.decode(ProductType.self, forKey: .type)
-        names = try container.decode(LocalizedText.self, forKey: .names)
+        names = try container.decode(ProductNames.self, forKey: .names)
         price = try container.decode(Money.self, forKey: .price)
         prices = try container.decodeIfPresent([String: Int64].self, forKey: .prices) ?? [:]
         points = try container.decodeIfPresent([String: Int64].self, forKey: .points) ?? [:]

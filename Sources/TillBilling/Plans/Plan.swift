@@ -99,7 +99,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
         guard let terms = product.plan, product.type == .consumable || product.type == .nonRenewing else { return nil }
         id = terms.id
         productID = product.id
-        names = product.names
+        names = product.names.bilingual
         rank = terms.rank ?? terms.id.text
         entitlement = product.entitlement ?? rank
         self.price = price ?? product.price

@@ -40,7 +40,8 @@ extension ServerAccess {
                 return
             }
             let type = (try? container.decode(String.self, forKey: .type)).flatMap(ProductType.init)
-            let names = (try? container.decode(LocalizedText.self, forKey: .names)) ?? LocalizedText(en: id, zh: id)
+            let listed = try? container.decode(ProductNames.self, forKey: .names)
+            let names = listed?.bilingual ?? LocalizedText(en: id, zh: id)
             let points = try? container.decode([String: Int64].self, forKey: .points)
             product = CachedProduct(
                 id: id, type: type,

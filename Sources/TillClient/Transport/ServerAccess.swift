@@ -59,7 +59,9 @@ package struct ServerAccess: Sendable {
     private func send<Reply: Decodable>(
         _ method: String, _ path: String, _ body: some Encodable, as session: UserSession, expecting: Reply.Type
     ) async throws(ServerError) -> Reply {
-        guard let data = try? JSONEncoder().encode(body) else { throw .noResponse(TransportError(.other, "no JSON")) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        guard let data = try? encoder.encode(body) else { throw .noResponse(TransportError(.other, "no JSON")) }
         let response = try await exchange(
             method, path, headers: ["Content-Type": "application/json"], body: [UInt8](data), as: session)
         return try Self.read(response, expecting: Reply.self)

@@ -10,7 +10,7 @@ extension Dashboard {
     func importReport(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let session = visit.session
         guard session.formToken != nil else { return .redirect(to: .login) }
-        guard visit.request.isFromOwnPage else { throw RefusalError(.forbidden) }
+        try visit.request.requireOwnPage()
         let form = try MultipartForm(visit.request)
         guard session.isFormToken(form.text("form")) else { throw RefusalError(.forbidden) }
         guard let file = form["report"] else { throw RefusalError(.invalidField, verbatim: "report") }

@@ -50,6 +50,47 @@ extension HTTPRequest {
     }
 }
 
+/// A form whose page the browser asked for under another name than the one in the request's `Host`: a proxy in front
+/// replaced the header.
+package struct HostMismatch: Sendable, Hashable {
+    /// The name that the browser used.
+    let page: String
+    /// The name that arrived.
+    let host: String
+
+    var sentence: LocalizedText {
+        let (page, host) = (String(self.page.prefix(255)), String(self.host.prefix(255)))
+        return LocalizedText(
+            en:
+                "This form was sent by a page of \(page), and arrived with the Host header \(host). If that is the name "
+                + "under which you reach this server, the proxy in front replaces the header: let it pass on the "
+                + "browser's Host header (nginx: proxy_set_header Host $host;), and list the name under "
+                + "\"dashboardHosts\" in the configuration. If you don't know \(page), another site sent the form.",
+            zh: "此表单由 \(page) 的页面提交，到达时的 Host 标头是 \(host)。如果这正是您访问本服务器所用的主机名，说明前面的代理"
+                + "替换了标头：请让代理原样转发浏览器的 Host 标头（nginx：proxy_set_header Host $host;），"
+                + "并在配置的 \"dashboardHosts\" 中列出该主机名。如果您不认识 \(page)，则此表单来自其他网站。")
+    }
+}
+
+extension HTTPRequest {
+    /// Nil if the browser states no other host, or states that the form comes from another site.
+    package var hostMismatch: HostMismatch? {
+        if let site = headers["Sec-Fetch-Site"], site != "same-origin" { return nil }
+        guard let origin = headers["Origin"]?.lowercased(), let host = headers["Host"]?.lowercased() else { return nil }
+        for scheme in ["http://", "https://"] where origin.hasPrefix(scheme) {
+            let page = String(origin.dropFirst(scheme.count))
+            return page == host ? nil : HostMismatch(page: page, host: host)
+        }
+        return nil
+    }
+
+    /// - Throws: `forbidden` for a form of another site, with the reason if a proxy replaced the host.
+    package func requireOwnPage() throws {
+        guard !isFromOwnPage else { return }
+        throw RefusalError(.forbidden, detail: hostMismatch?.sentence)
+    }
+}
+
 extension DashboardSession {
     /// Whether a form comes from a page of this session: another site can make a browser send the cookie, but does not
     /// know the token.

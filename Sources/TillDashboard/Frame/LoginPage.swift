@@ -6,9 +6,12 @@ import TillPages
 package struct LoginPage {
     package enum Notice {
         case wrong
-        case tooMany
+        /// Too many wrong tokens; the next attempt is possible after this many seconds.
+        case tooMany(seconds: Int64)
         /// The form belongs to another browser, another server or an earlier process.
         case expired
+        /// A proxy in front replaced the browser's host name.
+        case otherHost(HostMismatch)
         /// The configuration names no operators.
         case noOperators
     }
@@ -59,10 +62,12 @@ package struct LoginPage {
     private func sentence(_ notice: Notice) -> String {
         switch notice {
         case .wrong: localize("This is not a valid operator token.", "这不是有效的运营令牌。")
-        case .tooMany:
+        case .tooMany(let seconds):
             localize(
-                "Too many wrong tokens came from your address. Wait a minute, then try again.",
-                "您的地址提交了过多错误的令牌，请一分钟后重试。")
+                "Too many wrong tokens came from your address. Try again in \(seconds) "
+                    + (seconds == 1 ? "second." : "seconds."),
+                "您的地址提交了过多错误的令牌，请在 \(seconds) 秒后重试。")
+        case .otherHost(let mismatch): localize(mismatch.sentence)
         case .expired:
             localize("This form has expired. Enter the token again.", "此表单已失效，请重新输入令牌。")
         case .noOperators:

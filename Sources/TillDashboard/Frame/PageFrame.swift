@@ -97,14 +97,19 @@ enum PageFrame {
 
 /// A page with a single message.
 package enum MessagePage {
-    package static func misdirected(_ localize: Localizer) -> HTML {
+    /// - Parameter host: the `Host` header of the request.
+    package static func misdirected(_ localize: Localizer, host: String) -> HTML {
         PageFrame.bare(title: localize("Wrong host", "主机名不符"), localize, languages: nil) {
             message(
                 localize("Wrong host", "主机名不符"),
                 localize(
                     "The server has no pages under this host name. Use its address, or add the name to "
-                        + "\"dashboardHosts\".",
-                    "本服务器不以该主机名提供页面。请使用服务器地址，或在 \"dashboardHosts\" 中加入该主机名。"))
+                        + "\"dashboardHosts\" in the configuration.",
+                    "本服务器不以该主机名提供页面。请使用服务器地址，或在配置的 \"dashboardHosts\" 中加入该主机名。"))
+            element("p", .class("hint")) {
+                "Host: "
+                HTML.untrusted(host, limit: 255)
+            }
         }
     }
 

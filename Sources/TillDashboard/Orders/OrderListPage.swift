@@ -213,5 +213,7 @@ struct OrderListPage {
 
 extension Catalog {
     /// The name of a product; its id if the catalog no longer lists it.
-    func name(of id: ProductID, _ localize: Localizer) -> String { self[id].map { localize($0.names) } ?? id.text }
+    func name(of id: ProductID, _ localize: Localizer) -> String {
+        self[id].map { $0.names[localize.language] } ?? id.text
+    }
 }

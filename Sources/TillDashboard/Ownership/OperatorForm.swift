@@ -8,7 +8,7 @@ extension DashboardVisit {
     /// - Throws: `forbidden` for a form of another site or session.
     func ownForm() throws -> [String: String]? {
         guard session.formToken != nil else { return nil }
-        guard request.isFromOwnPage else { throw RefusalError(.forbidden) }
+        try request.requireOwnPage()
         let form = try request.form()
         guard session.isFormToken(form["form"]) else { throw RefusalError(.forbidden) }
         return form

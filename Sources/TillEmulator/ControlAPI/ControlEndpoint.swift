@@ -200,6 +200,13 @@ struct ControlError: Error, Sendable {
     var chinese: String
     var isRetryable = false
 
+    static func notJSON(_ body: [UInt8]) -> ControlError {
+        let mistake = JSONMistake(in: body)?.sentence
+        return badRequest(
+            "not_json", "The body \(mistake?.en ?? "is too long"). Send one JSON object.",
+            "请求体\(mistake?.zh ?? "太长")：请发送一个 JSON 对象。")
+    }
+
     static func badRequest(_ code: String, _ english: String, _ chinese: String) -> ControlError {
         ControlError(status: 400, code: code, english: english, chinese: chinese)
     }

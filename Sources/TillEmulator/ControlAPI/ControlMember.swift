@@ -91,7 +91,7 @@ struct RequestBody {
     /// An empty body is an object without members.
     init(_ bytes: [UInt8], knowing names: [String]) throws(ControlError) {
         guard let value = bytes.isEmpty ? .object([:]) : try? JSONValue(decoding: bytes) else {
-            throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+            throw .notJSON(bytes)
         }
         try self.init(value, knowing: names)
     }

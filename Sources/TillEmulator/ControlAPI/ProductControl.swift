@@ -107,7 +107,7 @@ extension ControlEndpoint {
 
     private static func body(_ call: ControlCall) throws(ControlError) -> FileMember {
         guard let value = try? JSONValue(decoding: call.request.body) else {
-            throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+            throw .notJSON(call.request.body)
         }
         return FileMember(value)
     }

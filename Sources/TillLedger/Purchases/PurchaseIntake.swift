@@ -12,15 +12,21 @@ package struct PurchaseIntake: Sendable {
     /// the owner.
     package let lookup: SignedTransactionLookup?
     package let refusals: RefusalLog
+    private let machineClock: Ledger.Clock
     /// How many requests to Apple one user may cause at once; further purchases wait in the ledger. Backend calls that
     /// name no user have no limit.
     private let rateLimit = SourceRateLimit(RateLimit(burst: 40, interval: 2_000))
 
-    init(processor: PurchaseProcessor, verifier: ProofVerifier, lookup: SignedTransactionLookup?) {
+    init(
+        processor: PurchaseProcessor, machineClock: @escaping Ledger.Clock, verifier: ProofVerifier,
+        lookup: SignedTransactionLookup?
+    ) {
         self.processor = processor
+        self.machineClock = machineClock
         self.verifier = verifier
         self.lookup = lookup
-        refusals = RefusalLog(database: processor.database, clock: processor.clock, log: processor.log)
+        refusals = RefusalLog(
+            database: processor.database, clock: processor.clock, machineClock: machineClock, log: processor.log)
     }
 
     package enum Outcome: Sendable {
@@ -98,7 +104,9 @@ package struct PurchaseIntake: Sendable {
         if let outcome = try await processWithoutLookup(purchase, from: origin) { return .processed(outcome) }
         let now = processor.clock()
         let due = now.adding(seconds: Self.firstPause)
-        guard let lookup, origin.isTrustedWithNumber || rateLimit.take(origin.requester.name, now: now) else {
+        guard let lookup,
+            origin.isTrustedWithNumber || rateLimit.take(origin.requester.name, now: machineClock())
+        else {
             try await wait(for: purchase, from: origin, due: due, "too many requests of this user to Apple")
             return .waiting
         }

@@ -31,23 +31,30 @@ package struct ProofError: Error {
 package struct RefusalLog: Sendable {
     let database: any Database
     let clock: Ledger.Clock
+    private let machineClock: Ledger.Clock
     private let log: Log
     private let rateLimit = RefusalRateLimit()
 
-    init(database: any Database, clock: @escaping Ledger.Clock, log: Log) {
+    init(
+        database: any Database, clock: @escaping Ledger.Clock, machineClock: @escaping Ledger.Clock, log: Log
+    ) {
         self.log = log
         self.database = database
         self.clock = clock
+        self.machineClock = machineClock
     }
 
     /// Logs a refusal. A request without a proof is not logged, and neither is one that only has to wait; of many
     /// refusals in a row from one caller only the first are.
     package func write(_ refused: ProofError, from origin: PurchaseOrigin) async throws {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
-        let detail = rateLimit.detail(of: origin.callerName, now: clock())
+        let detail = rateLimit.detail(of: origin.callerName, now: machineClock())
         try await write(
             refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, detail: detail)
     }
+
+    /// The caller of a notification that failed verification: anybody can post one in Apple's name.
+    package static let unverified = "unverified"
 
     /// Logs a refused notification from an unauthenticated address.
     ///
@@ -58,8 +65,8 @@ package struct RefusalLog: Sendable {
         _ refused: ProofError, fromAnonymous network: String, shortened: String
     ) async throws {
         try await write(
-            refused, from: .notification, by: "apple", network: shortened,
-            detail: rateLimit.detail(ofAnonymous: network, now: clock()))
+            refused, from: .notification, by: Self.unverified, network: shortened,
+            detail: rateLimit.detail(ofAnonymous: network, now: machineClock()))
     }
 
     /// Logs a response of Apple that was refused.

@@ -148,8 +148,8 @@ extension OpenAPI {
         "kind": "refund_missed", "isDrift": true, "environment": "Production", "transactionId": "340001196262039",
         "orderId": "9d1c2f0e-7a55-4c0b-9a39-6f1f0d2b8c11", "was": "granted", "now": "revoked: 2026-02-27T10:00:00.000Z",
         "explanation": [
-            "en": .string(Difference.Kind.refundMissed.sentence.en),
-            "zh": .string(Difference.Kind.refundMissed.sentence.zh),
+            "en": .string(Difference.Kind.refundMissed.sentence(isDryRun: false).en),
+            "zh": .string(Difference.Kind.refundMissed.sentence(isDryRun: false).zh),
         ],
         "foundAt": "2026-03-01T03:01:00.000Z",
     ]

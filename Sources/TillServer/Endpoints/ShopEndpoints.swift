@@ -10,7 +10,10 @@ extension OpenAPI {
             method: .get, path: Paths.products, id: "listProducts", tag: .shop, action: Server.listProducts,
             summary: "List the catalogue",
             description: "For the shop page. A repeated request with `If-None-Match` is cheap.",
-            parameters: [.header("If-None-Match", "The `ETag` of an earlier response.")],
+            parameters: [
+                .header("If-None-Match", "The `ETag` of an earlier response."),
+                .header("Accept-Language", "The languages of `name`, the most wanted first."),
+            ],
             answers: [
                 .ok("The catalogue.", "Products").with(headers: ["ETag": "Changes with the catalogue."]),
                 .answer(304, "Unchanged."),
@@ -87,13 +90,30 @@ extension OpenAPI {
             "compactJWS": "The argument of StoreKit 2's `introductoryOfferEligibility(compactJWS:)`.",
         ],
         Body("Products", ProductsReply.self, "The catalogue."): ["data": "The products."],
-        Body("Product", CatalogProduct.self, "A product, and what its buyer gets."): [
+        Body("Product", ProductReply.self, "A product, and what its buyer gets."): [
             "id": "The product's id in App Store Connect.", "type": "The product's type in Apple's spelling.",
+            "name": """
+            The product's name in the first language of `Accept-Language` that the catalogue has; without one, in \
+            English, or in the first language by its tag.
+            """,
             "prices": "List prices in other currencies, in minor units; absent if the catalogue has none.",
             "points": .always("The points for one unit, by kind."),
             "entitlement": "The lasting right that a buyer gets, if any.",
             "promotionalOffers": "The promotional offers that users may request; absent if there are none.",
         ],
+        Body(
+            "ProductNames", ProductNames.self, "A product's names by language tag (BCP 47).",
+            schema: [
+                "type": "object", "required": ["en", "zh"], "additionalProperties": ["type": "string"],
+                "properties": [
+                    "en": [
+                        "type": "string", "description": "The English name, or the name that is shown in its place.",
+                    ],
+                    "zh": [
+                        "type": "string", "description": "The Chinese name, or the name that is shown in its place.",
+                    ],
+                ],
+            ]): [:],
         Body("Text", LocalizedText.self, "A name or a sentence, in both languages."): [
             "en": "The text in English.", "zh": "The text in Chinese.",
         ],
@@ -109,7 +129,7 @@ extension OpenAPI {
         "Products": [
             "data": [
                 [
-                    "id": "com.example.learn.points60", "type": "Consumable",
+                    "id": "com.example.learn.points60", "type": "Consumable", "name": "60 points",
                     "names": ["en": "60 points", "zh": "60 学点"], "price": ["amount": 600, "currency": "CNY"],
                     "points": ["points": 60],
                 ]

@@ -59,7 +59,7 @@ public struct BackgroundJobs: Sendable {
 
     /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval.
     public func run() async {
-        for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
+        for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.machineClock()) }
         await withTaskGroup(of: Void.self) { jobs in
             for job in all { jobs.addTask { await keepUp(job) } }
         }
@@ -67,10 +67,10 @@ public struct BackgroundJobs: Sendable {
 
     private func keepUp(_ job: Job) async {
         while !Task.isCancelled {
-            let start = server.clock()
+            let start = server.machineClock()
             do {
                 try await job.walk(server)
-                let end = server.clock()
+                let end = server.machineClock()
                 if job.interval != nil { server.jobHistory.succeeded(job.name, at: end) }
                 let spent = max(0, end.milliseconds - start.milliseconds)
                 server.log.write(.jobRun, ["job": .text(job.name), "ms": .integer(spent)])

@@ -37,7 +37,7 @@ public struct WebhookDeliveries: Sendable {
         guard let send = server.webhookSend else { return 0 }
         for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint) }
         let endpoints = server.configuration.webhooks.endpoints.filter { !$0.isDisabled }
-        let deadline = server.clock().adding(milliseconds: Self.passLength)
+        let deadline = server.machineClock().adding(milliseconds: Self.passLength)
         let attempts = try await withThrowingTaskGroup(of: Int.self) { group in
             for endpoint in endpoints {
                 group.addTask { try await deliver(to: endpoint, over: send, until: deadline) }
@@ -77,7 +77,7 @@ public struct WebhookDeliveries: Sendable {
         var attempts = 0
         for _ in 0..<Self.maximumRounds {
             let now = server.clock()
-            guard now <= deadline, !Task.isCancelled,
+            guard server.machineClock() <= deadline, !Task.isCancelled,
                 let state = try await server.database.read({ try WebhookEndpointTable($0).find(endpoint.id) }),
                 state.goneAt == nil
             else { break }
@@ -166,11 +166,13 @@ public struct WebhookDeliveries: Sendable {
             }
         }
         guard !messages.isEmpty else { return [] }
-        let clock = server.clock
+        let (clock, signedAt) = (server.clock, server.machineClock())
         let made = await withTaskGroup(of: (Int, WebhookAttempt?).self) { group in
             for (index, message) in messages.enumerated() {
                 group.addTask {
-                    (index, await .make(message.id, message.body, to: endpoint, over: send, clock: clock))
+                    let attempt = await WebhookAttempt.make(
+                        message.id, message.body, to: endpoint, over: send, signedAt: signedAt, clock: clock)
+                    return (index, attempt)
                 }
             }
             var made: [Int: WebhookAttempt] = [:]

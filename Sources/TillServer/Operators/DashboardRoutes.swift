@@ -62,7 +62,8 @@ extension Server {
         Router.Service(admission: anonymousAdmission()) { request, parameters in
             let localize = Localizer(language: operators.language(of: request))
             guard operators.isAddressedHere(request) else {
-                return .page(421, MessagePage.misdirected(localize), in: localize.language)
+                return .page(
+                    421, MessagePage.misdirected(localize, host: request.headers["Host"] ?? ""), in: localize.language)
             }
             if request.method == .get, let chosen = request.queryValue("lang").flatMap(Language.init(rawValue:)) {
                 var response = HTTPResponse.redirect(to: DashboardLink(of: request))
@@ -87,7 +88,8 @@ extension Server {
             status, MessagePage.refused(refused, status: status, localize), in: localize.language)
         switch refused.refusal {
         case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
-        case .tooManyRequests: response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))
+        case .tooManyRequests:
+            response.headers.add("Retry-After", String(refused.retryAfter ?? LoginAttempts.windowSeconds))
         case .unavailable: response.headers.add("Retry-After", Self.retryAfter)
         default: break
         }

@@ -86,12 +86,12 @@ struct OperatorAuthentication: Sendable {
             let digest = Digest.sha256.hash(token.utf8)
             if let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) { return found.id }
         }
-        let isTooMany = attempts.isTooMany(from: request.clientNetwork, now: clock())
-        let refusal: Refusal = isTooMany ? .tooManyRequests : .unauthorized
+        let wait = attempts.wait(of: request.clientNetwork, now: clock())
+        let refusal: Refusal = wait == nil ? .unauthorized : .tooManyRequests
         log.write(
             .operatorRefused,
             ["code": .text(refusal.rawValue), "network": .text(request.clientNetworkForLogs)])
-        throw RefusalError(refusal)
+        throw RefusalError(refusal, retryAfter: wait)
     }
 
     /// - Returns: the value of the session's cookie.

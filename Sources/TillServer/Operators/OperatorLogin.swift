@@ -13,7 +13,11 @@ extension Server {
     /// `POST /dashboard/login`: exchanges an operator token for a session. The token is never part of a URL.
     func login(_ request: HTTPRequest, _ localize: Localizer) throws -> HTTPResponse {
         let form = try request.form()
-        guard request.isFromOwnPage, operators.isLoginForm(request, token: form["form"] ?? "") else {
+        guard request.isFromOwnPage else {
+            let notice = request.hostMismatch.map(LoginPage.Notice.otherHost) ?? .expired
+            return loginPage(403, request, localize, notice: notice, wanted: form["to"])
+        }
+        guard operators.isLoginForm(request, token: form["form"] ?? "") else {
             return loginPage(403, request, localize, notice: .expired, wanted: form["to"])
         }
         let operatorID: String
@@ -23,10 +27,8 @@ extension Server {
             RequestTrace.current?.note(code: refused.refusal.rawValue)
             var response = loginPage(
                 refused.refusal.status, request, localize,
-                notice: refused.refusal == .tooManyRequests ? .tooMany : .wrong, wanted: form["to"])
-            if refused.refusal == .tooManyRequests {
-                response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))
-            }
+                notice: refused.retryAfter.map { .tooMany(seconds: $0) } ?? .wrong, wanted: form["to"])
+            if let wait = refused.retryAfter { response.headers.add("Retry-After", String(wait)) }
             return response
         }
         if let old = request.cookie(OperatorAuthentication.sessionCookie) { operators.sessions.end(old) }
@@ -43,9 +45,8 @@ extension Server {
         guard let visitor = try operators.visitor(request), let cookie = visitor.cookie else {
             return .redirect(to: .login)
         }
-        guard request.isFromOwnPage, visitor.session.isFormToken(try request.form()["form"]) else {
-            throw RefusalError(.forbidden)
-        }
+        try request.requireOwnPage()
+        guard visitor.session.isFormToken(try request.form()["form"]) else { throw RefusalError(.forbidden) }
         operators.sessions.end(cookie)
         var response = HTTPResponse.redirect(to: .login)
         response.setCookie(OperatorAuthentication.sessionCookie, nil, for: request)

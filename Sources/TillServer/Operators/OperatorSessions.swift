@@ -67,21 +67,27 @@ final class LoginAttempts: Sendable {
 
     /// Counts a wrong token.
     ///
-    /// - Returns: whether the client exceeds the limit.
-    func isTooMany(from client: String, now: Instant) -> Bool {
+    /// - Returns: the seconds until the client may try again, if it exceeds the limit.
+    func wait(of client: String, now: Instant) -> Int64? {
         windows.withLock { windows in
             if let window = windows[client], window.start.adding(seconds: Self.windowSeconds) <= now {
                 windows[client] = nil
             }
             guard windows[client] != nil || windows.count < Self.capacity || Self.forget(&windows, now) else {
-                return true
+                return Self.wait(since: windows.values.map(\.start).min() ?? now, now)
             }
             let failures = windows[client, default: Window(start: now, failures: 0)].failures
             // Not counted further: the client waits until the minute of its first failure is over.
-            guard failures < Self.limit else { return true }
+            guard failures < Self.limit else { return Self.wait(since: windows[client]?.start ?? now, now) }
             windows[client, default: Window(start: now, failures: 0)].failures = failures + 1
-            return false
+            return nil
         }
+    }
+
+    /// The seconds that a window has left, rounded up.
+    private static func wait(since start: Instant, _ now: Instant) -> Int64 {
+        let left = start.adding(seconds: windowSeconds).milliseconds - now.milliseconds
+        return min(max(1, (left + 999) / 1_000), windowSeconds)
     }
 
     /// Removes windows that have ended; returns whether that made room.

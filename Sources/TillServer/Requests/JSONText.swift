@@ -1,3 +1,4 @@
+import TillAppStore
 import TillHTTP
 import TillJSON
 import TillLedger
@@ -10,16 +11,10 @@ import TillLedger
 
 /// The JSON of Till's own API. TillAppStore reads Apple's signed JSON.
 enum JSONText {
-    static func encode(_ value: some Encodable) -> [UInt8] { encode(value, .withoutEscapingSlashes) }
-
-    /// Equal values give equal text.
-    static func encodeSorted(_ value: some Encodable) -> [UInt8] {
-        encode(value, [.withoutEscapingSlashes, .sortedKeys])
-    }
-
-    private static func encode(_ value: some Encodable, _ format: JSONEncoder.OutputFormatting) -> [UInt8] {
+    /// Members are sorted by name, so that equal values give equal text.
+    static func encode(_ value: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
-        encoder.outputFormatting = format
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
         // The bodies contain nothing that JSON lacks (no infinities, no non-text keys), so encoding can't fail.
         guard let data = try? encoder.encode(value) else { preconditionFailure("a body of ours is always JSON") }
         return [UInt8](data)
@@ -32,7 +27,7 @@ enum JSONText {
     ) throws -> Value {
         // Till's own reader runs first: it refuses text that Foundation would hash for minutes
         // (`CombiningMarkCounter`).
-        guard let json = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
+        guard let json = try? JSONValue(decoding: body) else { throw RefusalError(malformed: body) }
         do {
             let value = try JSONDecoder().decode(type, from: Data(body))
             try check(json)
@@ -73,4 +68,9 @@ enum JSONText {
         HTTPResponse(
             status: status, headers: HTTPHeaders([("Content-Type", "application/json")]), body: encode(value))
     }
+}
+
+extension RefusalError {
+    /// A body that is not JSON, with the place of the mistake.
+    init(malformed body: [UInt8]) { self.init(.malformedJSON, detail: JSONMistake(in: body)?.sentence) }
 }

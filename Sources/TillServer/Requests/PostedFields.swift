@@ -20,7 +20,9 @@ enum PostedFields {
             }
             return fields
         }
-        guard let members = (try? JSONValue(decoding: request.body))?.object else { throw RefusalError(.malformedJSON) }
+        guard let members = (try? JSONValue(decoding: request.body))?.object else {
+            throw RefusalError(malformed: request.body)
+        }
         var fields: [String: String] = [:]
         for name in names {
             switch members[name] {

@@ -35,12 +35,14 @@ struct WebhookAttempt: Sendable, Hashable {
     /// Bytes of an answer that are kept for troubleshooting.
     private static let excerptLength = 200
 
-    /// Sends the event once. The sender bounds the answer. Nil if the attempt was stopped because this process is
-    /// ending, which says nothing about the receiver.
+    /// Sends the event once, signed with the time of this machine, which the receiver compares with its own clock. The
+    /// sender bounds the answer. Nil if the attempt was stopped because this process is ending, which says nothing about
+    /// the receiver.
     static func make(
-        _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, clock: Server.Clock
+        _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, signedAt: Instant,
+        clock: Server.Clock
     ) async -> WebhookAttempt? {
-        let request = WebhookSignature.request(id: id, body: body, secrets: endpoint.secrets, at: clock())
+        let request = WebhookSignature.request(id: id, body: body, secrets: endpoint.secrets, at: signedAt)
         do {
             return WebhookAttempt(try await send(endpoint.url.description, request), at: clock())
         } catch {

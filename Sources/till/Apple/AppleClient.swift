@@ -14,10 +14,12 @@ struct AppleClient: Sendable {
     let verifyReceipt: VerifyReceiptClient?
     private let fetch: Fetch
 
+    /// - Parameter store: the clock of the emulated store in `apple.emulator`, if the configuration names one.
     /// - Throws: `CommandError` if no HTTP client can be started.
-    ///
     /// - Parameter log: takes a line about each request.
-    init(_ configuration: Configuration, process: ProcessEffects, log: Log = .none) throws {
+    init(
+        _ configuration: Configuration, process: ProcessEffects, following store: EmulatorClock?, log: Log = .none
+    ) throws {
         var settings = FetchConfiguration()
         // The longest answers are pages of twenty proofs, and receipts with years of purchases.
         settings.responseLimit = 32 << 20
@@ -29,8 +31,11 @@ struct AppleClient: Sendable {
             throw CommandError(
                 LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
+        let exchange = appleExchange(over: fetch.send)
+        let clock: @Sendable () -> Instant
+        if let store { clock = { store.now } } else { clock = process.clock }
         effects = AppleEffects(
-            exchange: logging(appleExchange(over: fetch.send), in: log, clock: process.clock), clock: process.clock,
+            exchange: logging(store?.following(exchange) ?? exchange, in: log, clock: process.clock), clock: clock,
             entropy: process.entropy,
             pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService

@@ -36,13 +36,13 @@ extension Command {
                 """ + AppleRequestKind.allCases.map { $0.line(.chinese) }.joined(separator: "\n")),
         flags: Configuration.flags + [.environment, .days, .onlyFailures],
         positionals: [
-            Positional("QUESTION", summary: LocalizedText(en: "the query, from the list above", zh: "查询类型，见上面的列表")),
+            Positional("QUESTION", summary: LocalizedText(en: "the query, from the list below", zh: "查询类型，见下面的列表")),
             Positional(
                 "ARGUMENT", .any, summary: LocalizedText(en: "the transaction id or order number", zh: "交易号或订单号")),
         ]
     ) { call in
-        let asking = try AppleCommandRun(call)
-        defer { asking.client.stop() }
+        let asking = try await AppleCommandRun(call)
+        defer { asking.stop() }
         let report: AppleReport
         do {
             report = try await asking.report()
@@ -66,7 +66,8 @@ extension Command {
 
 /// One call of `till apple`: its question and the client that it uses.
 struct AppleCommandRun: Sendable {
-    let client: AppleClient
+    private let client: AppleClient
+    private let followed: FollowedClock?
     private let kind: AppleRequestKind
     private let arguments: [String]
     private let api: ServerAPI
@@ -76,7 +77,7 @@ struct AppleCommandRun: Sendable {
     private let policy: InspectionPolicy
     private let now: @Sendable () -> Instant
 
-    init(_ call: Invocation) throws {
+    init(_ call: Invocation) async throws {
         let name = call.positionals.first ?? ""
         guard let kind = AppleRequestKind(rawValue: name) else {
             throw UsageError(
@@ -94,13 +95,15 @@ struct AppleCommandRun: Sendable {
         environment = call.text(.environment).map { $0 == "production" ? .production : .sandbox }
         usual = environment ?? configuration.server.usualEnvironment
         span = (call.integer(.days) ?? 1, call.isSet(.onlyFailures))
-        now = call.process.clock
-        var policy = InspectionPolicy(now: call.process.clock)
+        let followed = try FollowedClock(configuration, process: call.process)
+        self.followed = followed
+        client = try AppleClient(configuration, process: call.process, following: followed?.clock)
+        now = client.effects.clock
+        var policy = InspectionPolicy(now: client.effects.clock)
         policy.roots = configuration.apple.roots
         policy.bundleID = configuration.apple.bundleID
         policy.appAppleID = configuration.apple.appAppleID
         self.policy = policy
-        client = try AppleClient(configuration, process: call.process)
         guard let api = client.api else {
             throw CommandError(
                 LocalizedText(
@@ -110,6 +113,12 @@ struct AppleCommandRun: Sendable {
                         + "（App Store Connect → 用户和访问 → 集成）"))
         }
         self.api = api
+        if let fault = await followed?.clock.read() { call.warn(fault) }
+    }
+
+    func stop() {
+        client.stop()
+        followed?.stop()
     }
 
     private var id: TransactionID { TransactionID(arguments.first ?? "") }
@@ -149,7 +158,7 @@ struct AppleCommandRun: Sendable {
         case .order:
             let answer = try await api.lookUpOrder(arguments[0])
             report.members["status"] = .int(answer.status.rawValue)
-            take(answer.transactions.map(\.jws), from: .production)
+            take(answer.transactions.map(\.jws), from: api.orderLookupEnvironment ?? .production)
         case .notifications:
             let query = NotificationQuery(
                 from: now().adding(seconds: -span.days * 86_400 + 60), to: now(), onlyFailures: span.onlyFailures)

@@ -11,14 +11,14 @@ struct AppleServiceSettings: Sendable {
     let revocation: RevocationPolicy
     let hosts: AppleHosts
     /// Whether the host is an emulator and not Apple.
-    let asksEmulator: Bool
+    var asksEmulator: Bool { hosts.emulator != nil }
 
     /// Whether Apple can be asked about receipts: by the App Store Server API or by verifyReceipt.
     var canAskAboutReceipts: Bool { key != nil || sharedSecret != nil }
 
     /// No calls to Apple.
     static let none = AppleServiceSettings(
-        key: nil, sharedSecret: nil, revocation: .off, hosts: .apple, asksEmulator: false)
+        key: nil, sharedSecret: nil, revocation: .off, hosts: .apple)
 }
 
 /// `apple.issuerId`, `keyId`, `privateKey`, `sharedSecret`, `revocation`, `emulator`. No message contains a secret.
@@ -33,7 +33,7 @@ extension ConfigurationReader {
         guard problems.count == before else { return nil }
         return AppleServiceSettings(
             key: key, sharedSecret: sharedSecret, revocation: revocation,
-            hosts: emulator.map(AppleHosts.emulator(at:)) ?? .apple, asksEmulator: emulator != nil)
+            hosts: emulator.map(AppleHosts.emulator(at:)) ?? .apple)
     }
 
     /// All three parts or none.

@@ -56,9 +56,10 @@ extension ConfigurationReader {
             guard let path = reader.text(setting, most: 4_096) else { return nil }
             let file = resolve(path, from: setting.base)
             let place = SettingLocation(origin: file)
-            guard let value = reader.jsonFile(file, place: setting.place, most: Self.maximumCatalogBytes) else {
-                return nil
-            }
+            // A mistake in the file is reported under the file's own name.
+            guard let content = reader.file(file, place: setting.place, most: Self.maximumCatalogBytes),
+                let value = reader.json(content, place: place)
+            else { return nil }
             guard case .object = value else {
                 return reader.wrongType(Setting(value: value, place: place, base: setting.base), .object)
             }

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillJSON
 
@@ -208,23 +209,7 @@ extension SettingReader {
     }
 
     mutating func json(_ content: [UInt8], place: SettingLocation) -> JSONValue? {
-        do {
-            return try JSONValue(decoding: content)
-        } catch {
-            switch error {
-            case .invalidUTF8: complain(place, LocalizedText(en: "is not UTF-8 text", zh: "不是 UTF-8 文本"))
-            case .tooDeep: complain(place, LocalizedText(en: "is nested too deeply", zh: "嵌套得太深"))
-            case .trailing:
-                complain(place, LocalizedText(en: "has content after its JSON value", zh: "JSON 值后面还有别的内容"))
-            case .tooManyMarks:
-                complain(
-                    place,
-                    LocalizedText(en: "has a text with too many combining marks in a row", zh: "有一段文字含有过多连续的组合符号"))
-            case .duplicateKey:
-                complain(place, LocalizedText(en: "repeats a key in one object", zh: "同一个对象里有重复的键"))
-            case .unexpected, .wrongType: complain(place, LocalizedText(en: "is not valid JSON", zh: "不是合法的 JSON"))
-            }
-            return nil
-        }
+        if let mistake = JSONMistake(in: content) { complain(place, mistake.sentence) }
+        return try? JSONValue(decoding: content)
     }
 }

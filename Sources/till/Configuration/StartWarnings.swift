@@ -23,6 +23,44 @@ extension Configuration {
         }
     }
 
+    /// Keys that are missing, and what does not work without them.
+    var keyWarnings: [LocalizedText] {
+        var found: [LocalizedText] = []
+        if appleService.key == nil, apple.environments.contains(.production) {
+            found.append(
+                LocalizedText(
+                    en: "Production is accepted without an In-App Purchase Key (apple.issuerId, apple.keyId, "
+                        + "apple.privateKeyFile). Without it there is no reconciliation, so a purchase whose "
+                        + "notification is lost stays lost; no claim by order number, no consumption information for "
+                        + "Apple's refund decisions, no finishing of transactions by the server, and no signed offers",
+                    zh: "接受 Production，但没有配置 App 内购买项目密钥（apple.issuerId、apple.keyId、apple.privateKeyFile）。"
+                        + "没有它就无法对账，通知丢失的购买会一直丢失；也无法按订单号认领、向 Apple 提供退款所需的消耗信息、"
+                        + "由服务器完成交易（finish）和签署优惠"))
+        }
+        switch (secretKeys.isEmpty, userTokens.isEmpty) {
+        case (true, true):
+            found.append(
+                LocalizedText(
+                    en: "neither secretKeys nor userTokens is configured: every request of your apps and of your "
+                        + "backend is refused (401), and only Apple's notifications are accepted",
+                    zh: "既没有配置 secretKeys，也没有配置 userTokens：App 和后端的请求都会被拒绝（401），只接受 Apple 的通知"))
+        case (true, false):
+            found.append(
+                LocalizedText(
+                    en: "secretKeys is empty: no backend can spend points, register account tokens, move purchases or "
+                        + "read events; add a key for your backend",
+                    zh: "secretKeys 为空：没有后端可以扣减积分、登记账户令牌、转移购买或读取事件；请为您的后端添加密钥"))
+        case (false, true):
+            found.append(
+                LocalizedText(
+                    en: "userTokens is empty: no app can open orders or submit purchases itself; add the key that "
+                        + "verifies your users' tokens, unless your backend does all of this",
+                    zh: "userTokens 为空：App 无法自行创建订单或提交购买；请添加验证用户令牌的密钥，除非这些全部由您的后端完成"))
+        case (false, false): break
+        }
+        return found
+    }
+
     /// Offers that users may request and that this server can't sign.
     var offerWarnings: [LocalizedText] {
         guard appleService.key == nil,

@@ -57,7 +57,9 @@ struct DemoShop: Sendable {
         configuration.receipts = ReceiptTerms(policy: .provisional)
         do {
             return DemoShop(
-                store: store, server: try await RunningServer(configuration, process: process), catalog: catalog,
+                store: store,
+                server: try await RunningServer(
+                    configuration, process: process, storeClock: { store.emulator.store.now }), catalog: catalog,
                 storefront: storefront, secretKey: keys.secretKey, operatorToken: keys.operatorToken,
                 userTokenSecret: keys.userTokenSecret,
                 fetch: fetch, clock: process.clock)

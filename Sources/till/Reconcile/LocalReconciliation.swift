@@ -12,11 +12,12 @@ struct LocalReconciliation {
     private let server: Server
     private let ledger: SQLiteDatabase
     private let apple: AppleClient
+    private let followed: FollowedClock?
     private let call: Invocation
     private let progress: ReconcileProgress
 
     /// Nil while a server uses the ledger.
-    init?(_ configuration: Configuration, _ call: Invocation) throws {
+    init?(_ configuration: Configuration, _ call: Invocation) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -27,11 +28,15 @@ struct LocalReconciliation {
             if error.kind == .inUse { return nil }
             throw error.failure(ledger: shown(path))
         }
-        apple = try AppleClient(configuration, process: call.process)
+        let followed = try FollowedClock(configuration, process: call.process)
+        self.followed = followed
+        apple = try AppleClient(configuration, process: call.process, following: followed?.clock)
+        await followed?.clock.read()
         do {
             server = try Server(
-                configuration: configuration.server, database: ledger, clock: call.process.clock,
-                entropy: call.process.entropy, appleEffects: apple.effects, serverAPI: apple.api)
+                configuration: configuration.server, database: ledger, clock: apple.effects.clock,
+                machineClock: call.process.clock, entropy: call.process.entropy, appleEffects: apple.effects,
+                serverAPI: apple.api)
         } catch {
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }
@@ -59,6 +64,7 @@ struct LocalReconciliation {
     private func close() async {
         progress.end()
         apple.stop()
+        followed?.stop()
         await ledger.close()
     }
 
@@ -66,6 +72,7 @@ struct LocalReconciliation {
         let reconciliations = Reconciliations(server.ledger)
         let rowID = try await reconciliations.request(by: "till", since: start).rowID
         while true {
+            await followed?.clock.refresh()
             // A server started in the meantime can't open the ledger, so this ends only by itself or by Ctrl-C.
             _ = try await withProgress(of: rowID) { try await reconciliations.advance() }
             guard let found = try await Self.read(rowID, ledger) else {

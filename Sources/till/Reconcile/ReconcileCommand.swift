@@ -42,7 +42,7 @@ extension Command {
         }
         let body = StartReconciliationBody(dryRun: call.isSet(.dryRun), since: try call.moment(.since))
         let result: ReconcileResult
-        if let own = try LocalReconciliation(configuration, call) {
+        if let own = try await LocalReconciliation(configuration, call) {
             result = try await own.run(body)
         } else {
             result = try await ServerReconciliation(configuration, call).run(body)

@@ -49,6 +49,7 @@ struct ServerReconciliation {
             fetch.stop()
         }
         let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
         let begun = try await ask(
             ReconciliationReply.self, .post, Paths.reconciliations, [UInt8](try encoder.encode(body)))
         let path = "\(Paths.reconciliations)/\(Paths.escaped(begun.id))"

@@ -14,12 +14,19 @@ final class RunningServer: Sendable {
     private let webhookFetch: Fetch
     private let jobs: BackgroundJobs
     private let workThreads: [WorkThread]
+    /// The clock of the emulated store in `apple.emulator`, if the configuration names one.
+    private let followed: FollowedClock?
 
     var port: UInt16 { listener.port }
 
-    /// - Parameter log: takes the server's log lines; by default it drops them.
+    /// - Parameters:
+    ///   - log: takes the server's log lines; by default it drops them.
+    ///   - storeClock: the clock of an emulated store in this process; nil: that of `apple.emulator`, or the machine's.
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects, log: Log = .none) async throws {
+    init(
+        _ configuration: Configuration, process: ProcessEffects, log: Log = .none,
+        storeClock: (@Sendable () -> Instant)? = nil
+    ) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -36,13 +43,16 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        apple = try AppleClient(configuration, process: process, log: log)
+        let followed = try FollowedClock(configuration, process: process)
+        self.followed = followed
+        apple = try AppleClient(configuration, process: process, following: followed?.clock, log: log)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
-                configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                log: log, appleEffects: apple.effects, serverAPI: apple.api,
-                verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
+                configuration: configuration.server, database: ledger, clock: storeClock ?? apple.effects.clock,
+                machineClock: process.clock, entropy: process.entropy, log: log, appleEffects: apple.effects,
+                serverAPI: apple.api, verifyReceipt: apple.verifyReceipt,
+                webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }
@@ -61,10 +71,14 @@ final class RunningServer: Sendable {
         settings.trustedProxies = configuration.trustedProxies
         let (server, router) = (server, server.router)
         settings.refusal = { server.response(to: $0, acceptLanguage: $1) }
+        let respond: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
+            await followed?.clock.refresh()
+            return await router.respond(to: request)
+        }
         do {
             listener = try Listener(
                 configuration: settings, bodyLimit: router.bodyLimit(method:path:),
-                admission: router.admission(of:length:), handler: router.respond(to:))
+                admission: router.admission(of:length:), handler: respond)
         } catch {
             for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
@@ -87,14 +101,32 @@ final class RunningServer: Sendable {
                         + "两者绝不共用账本。请换一个数据库"))
     }
 
+    /// Reads the clock of the emulated store, before the first request.
+    /// - Returns: why that is not possible.
+    func readStoreClock() async -> LocalizedText? { await followed?.clock.read() }
+
     /// Runs the background jobs until the task is cancelled.
-    func runJobs() async { await jobs.run() }
+    func runJobs() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.jobs.run() }
+            guard let clock = followed?.clock else { return }
+            group.addTask {
+                while !Task.isCancelled {
+                    if let fault = await clock.read() {
+                        self.server.log.write(.jobFailed, ["job": "storeClock", "cause": .text(fault.en)])
+                    }
+                    await self.apple.effects.pause(EmulatorClock.interval)
+                }
+            }
+        }
+    }
 
     /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
     func stop() async {
         await listener.stop(grace: 30)
         apple.stop()
         webhookFetch.stop()
+        followed?.stop()
         for thread in workThreads { thread.stop() }
         await ledger.close()
     }

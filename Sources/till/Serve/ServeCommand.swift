@@ -35,12 +35,15 @@ extension Command {
         output.setLevel(configuration.logLevel)
         let (log, untilStopped) = (output.log, call.process.waitForStop())
         log.write(.starting, configuration.logFields)
-        for warning in configuration.startWarnings + configuration.lifetimeWarnings
+        for warning in configuration.startWarnings + configuration.keyWarnings + configuration.lifetimeWarnings
             + configuration.receiptWarnings + configuration.offerWarnings
         {
             log.write(.startWarning, ["text": .text(warning(call.language))])
         }
         let running = try await RunningServer(configuration, process: call.process, log: log)
+        if let fault = await running.readStoreClock() {
+            log.write(.startWarning, ["text": .text(fault(call.language))])
+        }
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         log.write(.listening, ["address": .text("http://\(address)")])
         if call.wantsJSON {

@@ -37,7 +37,7 @@ import TillServer
             #expect(found.count(.refundMissed) == 1 && found.count(.notificationMissed) >= 4, "\(found.kinds)")
             #expect(found.counts["late_grants"] == 3)
             for difference in found.differences {
-                let sentence = difference.kind.sentence
+                let sentence = difference.kind.sentence(isDryRun: false)
                 #expect(!sentence.en.isEmpty && !sentence.zh.isEmpty)
             }
             #expect(try await shop.points(of: "ann") == 60, "one refunded, one more bought")

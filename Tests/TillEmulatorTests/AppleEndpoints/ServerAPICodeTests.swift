@@ -74,7 +74,6 @@ struct ServerAPICodeTests {
         subscriptionStatuses   | $member   | status=active                |                               | 4000031
         subscriptionStatuses   | $foreign  |                              |                               | 4040010
         subscriptionStatuses   | $deleted  |                              |                               | 4040001
-        orderLookup            | MABC      |                              |                               | 4000000
         refundHistory          | $points   |                              |                               | 200
         refundHistory          | $download |                              |                               | 200
         refundHistory          | $points   | revision=%25                 |                               | 4000005

@@ -143,20 +143,35 @@ struct APIKey: Sendable {
     private static let longestLife: Int64 = 3_600
     private static let skew: Int64 = 60
 
-    /// The app that a bearer token authorises; nil if Apple would reject the token.
-    func bundleID(authorizedBy header: String?, at now: Instant) -> String? {
+    /// What a bearer token is worth.
+    enum Check: Sendable, Equatable {
+        /// It authorises requests about this app.
+        case app(String)
+        /// Apple would reject it.
+        case refused
+        /// It is valid at another time: the caller's clock differs from the store's.
+        case otherTime(issued: Instant)
+    }
+
+    func check(_ header: String?, at now: Instant) -> Check {
         guard let header, header.utf8.count <= 8_192, header.hasPrefix("Bearer "),
             let token = CompactToken(header.dropFirst(7)), let headerBytes = token.header,
             let head = try? JSONValue(decoding: headerBytes), let claims = try? JSONValue(decoding: token.payload),
             head["alg"]?.string == "ES256", head["kid"]?.string == keyID,
             claims["iss"]?.string?.lowercased() == issuerID.description,
             claims["aud"]?.string == "appstoreconnect-v1",
-            let expires = claims["exp"]?.int, now.seconds < expires,
-            Self.isShortLived(issued: claims["iat"], expires: expires, now: now.seconds),
+            let expires = claims["exp"]?.int,
             let bundleID = claims["bid"]?.string, !bundleID.isEmpty,
             token.isSigned(by: publicKey)
-        else { return nil }
-        return bundleID
+        else { return .refused }
+        if now.seconds < expires, Self.isShortLived(issued: claims["iat"], expires: expires, now: now.seconds) {
+            return .app(bundleID)
+        }
+        guard let issued = claims["iat"]?.int, (0..<253_402_300_800).contains(issued), issued < expires,
+            Self.isShortLived(issued: claims["iat"], expires: expires, now: issued),
+            abs(issued - now.seconds) > Self.skew
+        else { return .refused }
+        return .otherTime(issued: Instant(seconds: issued))
     }
 
     /// Apple's documentation requires `iat`; Apple's own Python library omits it and is accepted.
@@ -182,6 +197,25 @@ struct APIError: Error, Sendable, Hashable {
 
     var response: HTTPResponse {
         .json(["errorCode": .int(code.rawValue), "errorMessage": .string(message)], status: status)
+    }
+
+    /// 401 for a token of the right key and another time. Apple sends no body; this one saves a search.
+    static func clocksDiffer(issued: Instant, now: Instant) -> HTTPResponse {
+        let seconds = issued.seconds - now.seconds
+        let difference = span(abs(seconds))
+        let message = """
+            The token was issued at \(issued.rfc3339), and this store's clock shows \(now.rfc3339): the clocks differ \
+            by \(difference), the store is \(seconds < 0 ? "ahead" : "behind"). Sign tokens with the store's time, \
+            which GET /emulator/clock returns.
+            """
+        return .json(["errorCode": 4_010_000, "errorMessage": .string(message)], status: 401)
+    }
+
+    /// In the largest unit of which there are at least two: "30 days", "36 hours", "90 seconds".
+    private static func span(_ seconds: Int64) -> String {
+        let units: [(name: String, seconds: Int64)] = [("days", 86_400), ("hours", 3_600), ("minutes", 60)]
+        let unit = units.first { seconds >= 2 * $0.seconds } ?? ("seconds", 1)
+        return "\((seconds + unit.seconds / 2) / unit.seconds) \(unit.name)"
     }
 
     /// The app exceeded this endpoint's rate limit. Apple's `Retry-After` is a Unix time in milliseconds

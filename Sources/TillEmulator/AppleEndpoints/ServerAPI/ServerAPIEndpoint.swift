@@ -32,9 +32,12 @@ struct ServerAPIEndpoint: Sendable {
         to request: HTTPRequest, _ parameters: PathParameters, at route: ServerAPIRoute
     ) async -> HTTPResponse {
         let now = store.now
-        guard let bundleID = apiKey.bundleID(authorizedBy: request.headers["Authorization"], at: now) else {
-            // Apple documents no JSON body for this answer (facts/server-api §2).
-            return HTTPResponse(status: 401)
+        let bundleID: String
+        switch apiKey.check(request.headers["Authorization"], at: now) {
+        case .app(let id): bundleID = id
+        // Apple documents no JSON body for this answer (facts/server-api §2).
+        case .refused: return HTTPResponse(status: 401)
+        case .otherTime(let issued): return APIError.clocksDiffer(issued: issued, now: now)
         }
         if let retryAt = meter.count(route, of: bundleID, at: now) { return APIError.rateLimited(until: retryAt) }
         do {

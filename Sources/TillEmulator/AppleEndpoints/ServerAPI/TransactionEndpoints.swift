@@ -26,12 +26,9 @@ extension ServerAPIEndpoint {
         return .json(["signedAppTransactionInfo": .string(try issuer.signedAppTransaction(content, at: store.now))])
     }
 
-    /// Sandbox customers get no mails with order ids, and Apple's sandbox has no such endpoint. The emulator's sandbox
-    /// refuses with the only code that the endpoint lists.
+    /// Apple answers this in production only, because sandbox customers get no mails with order ids. The emulator also
+    /// answers it in the sandbox, so that claims by order number can be rehearsed.
     func orderLookup(_ call: APICall) async throws -> HTTPResponse {
-        guard store.configuration.environment == .production else {
-            throw APIError(.generalBadRequest, "Order ids are looked up in production only.")
-        }
         guard call.id.utf8.count <= 100 else { throw APIError(.generalBadRequest) }
         let number = OrderNumber(call.id)
         let found = try await store.ask { connection in

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillJSON
 
@@ -26,6 +27,7 @@ public struct ProductFile: Sendable {
 
     /// - Parameter bytes: the file, JSON.
     public init(_ bytes: [UInt8]) throws(FormatError) {
+        if let mistake = JSONMistake(in: bytes) { throw FormatError(code: "not_json", sentence: mistake.sentence) }
         do {
             try self.init(reading: bytes)
         } catch {
@@ -37,7 +39,7 @@ public struct ProductFile: Sendable {
         guard bytes.count <= Self.byteLimit,
             let value = try? JSONValue(decoding: bytes.isEmpty ? Array("{}".utf8) : bytes)
         else {
-            throw .badRequest("not_json", "The body is not JSON. Send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+            throw .notJSON(bytes)
         }
         guard case .object(let members) = value else {
             throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")

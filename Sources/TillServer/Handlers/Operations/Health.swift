@@ -17,7 +17,7 @@ extension Server {
             let status: String
             let database: String
         }
-        guard let error = await readiness.fault(at: clock(), checking: { await firstFailure() }) else {
+        guard let error = await readiness.fault(at: machineClock(), checking: { await firstFailure() }) else {
             return JSONText.response(200, Readiness(status: "ready", database: "ok"))
         }
         var response = JSONText.response(503, Readiness(status: "not_ready", database: error))

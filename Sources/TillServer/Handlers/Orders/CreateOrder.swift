@@ -112,7 +112,7 @@ extension Server {
     }
 
     private static func text(_ metadata: Metadata) throws -> String {
-        let text = JSONText.encodeSorted(metadata)
+        let text = JSONText.encode(metadata)
         guard text.count <= Metadata.maximumSize else {
             throw RefusalError(
                 .invalidField, "metadata: at most \(Metadata.maximumSize) bytes",

@@ -62,7 +62,7 @@ private struct RestoreRun {
             if server.verifier.knowsSigner(of: token) {
                 purchase = try await server.ledger.intake.verify(token)
             } else {
-                guard server.unknownSigners.mayVerify(token, for: credential, now: server.clock()) else {
+                guard server.unknownSigners.mayVerify(token, for: credential, now: server.machineClock()) else {
                     server.log.write(
                         .limitReached, ["limit": "unknown_signers", "caller": .text(credential.name)])
                     throw HeavyWorkLimiter.refusal

@@ -39,7 +39,7 @@ extension Server {
             let product = catalog[held.state.current.productID]
             let id = held.state.current.productID.text
             var reply = SubscriptionReply(
-                held.originalID, held.state, title: product?.names ?? LocalizedText(en: id, zh: id))
+                held.originalID, held.state, title: product?.names.bilingual ?? LocalizedText(en: id, zh: id))
             reply.entitlement = held.entitlement
             reply.plan = product?.plan?.id.text
             return reply

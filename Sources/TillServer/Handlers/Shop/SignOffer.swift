@@ -110,7 +110,7 @@ extension Server {
             throw RefusalError(
                 .offerNotOpen, "orderId: the order is paid, or its payment is under way", zh: "orderId：此订单已付款或正在付款")
         }
-        guard offerRateLimit.take(user.text, now: clock()) else { throw RefusalError(.tooManyRequests) }
+        guard offerRateLimit.take(user.text, now: machineClock()) else { throw RefusalError(.tooManyRequests) }
         return found.order.id.description
     }
 
@@ -184,7 +184,7 @@ extension Server {
         case .ambiguousCase:
             LocalizedText(en: "holds a letter whose lower case differs between systems", zh: "含有小写形式因系统而异的字母")
         case .notJSON: LocalizedText(en: "must be a JSON object", zh: "应为 JSON 对象")
-        case .outOfRange, .contradiction, .noConsent, .environmentNotAsked:
+        case .outOfRange, .contradiction, .noConsent, .environmentNotAsked, .productionOnly:
             LocalizedText(en: "invalid", zh: "无效")
         }
     }

@@ -18,7 +18,7 @@ extension Server {
             let payload = try short ?? Self.payload(of: call)
             guard
                 verifier.knowsSigner(of: payload)
-                    || unknownSigners.mayVerify(payload, forAnonymous: request.clientNetwork, now: clock())
+                    || unknownSigners.mayVerify(payload, forAnonymous: request.clientNetwork, now: machineClock())
             else {
                 log.write(
                     .limitReached,
@@ -48,7 +48,7 @@ extension Server {
             // ones are rate limited.
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
-            guard foreignRateLimit.take(call.request.clientNetwork, now: clock()) else {
+            guard foreignRateLimit.take(call.request.clientNetwork, now: machineClock()) else {
                 log.write(
                     .limitReached,
                     ["limit": "foreign_notifications", "network": .text(call.request.clientNetworkForLogs)])

@@ -69,7 +69,7 @@ extension Server {
         if body.receipt == nil, body.signedTransaction.map(verifier.knowsSigner(of:)) ?? true {
             return try await verify()
         }
-        if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: clock()) {
+        if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: machineClock()) {
             log.write(.limitReached, ["limit": "unknown_signers", "caller": .text(credential.name)])
             throw HeavyWorkLimiter.refusal
         }
@@ -178,7 +178,7 @@ extension Server {
 extension SubmitProofBody {
     /// - Throws: `RefusalError` with the invalid member.
     init(json body: [UInt8]) throws {
-        guard let value = try? JSONValue(decoding: body) else { throw RefusalError(.malformedJSON) }
+        guard let value = try? JSONValue(decoding: body) else { throw RefusalError(malformed: body) }
         guard value.object != nil else { throw RefusalError(.invalidField, "body: wrong type", zh: "body：类型不正确") }
         func text(_ name: String) throws -> String? {
             switch value[name] {
