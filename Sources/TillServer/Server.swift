@@ -23,6 +23,9 @@ public struct Server: Sendable {
     let heavy: HeavyWorkLimiter
     let unknownSigners = UnknownSigners()
     let readiness = ReadinessCheck()
+    let limiter: RequestLimiter
+    /// The sizes of the tables that callers without a purchase add to.
+    let unpaidRows = UnpaidRows()
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
     let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
     let anonymousBodies = Quota(Server.anonymousBodyLimits)
@@ -53,7 +56,9 @@ public struct Server: Sendable {
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: clock)
-        idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
+        limiter = RequestLimiter(configuration.limits, clock: clock, log: log)
+        idempotency = Idempotency(
+            ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: clock)
         operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy)
     }
 

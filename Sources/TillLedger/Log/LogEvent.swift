@@ -20,6 +20,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case notificationRefused = "notification_refused"
     case operatorRefused = "operator_refused"
     case answerNotStored = "answer_not_stored"
+    case requestLimited = "request_limited"
+    case limitTableFull = "limit_table_full"
 
     // MARK: Purchases
 
@@ -32,6 +34,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
 
     case jobRun = "job_run"
     case jobFailed = "job_failed"
+    case rowsPruned = "rows_pruned"
     case appleRequestFailed = "apple_request_failed"
     case appleTaskRetried = "apple_task_retried"
     case appleTaskGivenUp = "apple_task_given_up"
@@ -45,10 +48,10 @@ public enum LogEvent: String, Sendable, CaseIterable {
         switch self {
         case .jobRun: .debug
         case .starting, .listening, .drainBegins, .stopped, .request, .purchaseGranted, .purchaseQuarantined,
-            .purchaseRefunded, .purchaseClaimed, .reconciliationFinished:
+            .purchaseRefunded, .purchaseClaimed, .rowsPruned, .reconciliationFinished:
             .info
         case .startWarning, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused, .operatorRefused,
-            .answerNotStored, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
+            .answerNotStored, .requestLimited, .limitTableFull, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
             .warning
         case .startFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error
         }

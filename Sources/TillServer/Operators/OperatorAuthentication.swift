@@ -81,7 +81,9 @@ struct OperatorAuthentication: Sendable {
             let digest = Digest.sha256.hash(token.utf8)
             if let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) { return found.id }
         }
-        guard !attempts.isTooMany(from: client, now: clock()) else { throw RefusalError(.tooManyRequests) }
+        guard !attempts.isTooMany(from: client, now: clock()) else {
+            throw RefusalError(.tooManyRequests, retryAfter: LoginAttempts.windowSeconds)
+        }
         throw RefusalError(.unauthorized)
     }
 

@@ -44,14 +44,18 @@ extension Server {
         do {
             return try await action()
         } catch let refused as RefusalError {
-            var response = problem(refused.refusal, for: request, detail: refused.detail)
-            if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
-            return response
+            return problem(refused, for: request)
         } catch let error as DatabaseError {
             return problem(error.isRetryable ? .unavailable : .internalError, for: request)
         } catch {
             return problem(.internalError, for: request)
         }
+    }
+
+    func problem(_ refused: RefusalError, for request: HTTPRequest) -> HTTPResponse {
+        var response = problem(refused.refusal, for: request, detail: refused.detail)
+        if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
+        return response
     }
 
     func problem(_ refusal: Refusal, for request: HTTPRequest, detail: LocalizedText? = nil) -> HTTPResponse {

@@ -69,6 +69,7 @@ struct ConfigurationReader {
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
         let webhooks = readWebhooks()
+        let limits = readLimits()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -88,6 +89,7 @@ struct ConfigurationReader {
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
         configuration.webhooks = webhooks
+        configuration.limits = limits
         configuration.secretFiles = reader.secretFiles
         return configuration
     }
