@@ -27,7 +27,7 @@ extension Server {
     /// The response for an unknown address, or for a method that the address does not allow.
     private func refuse(_ request: HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse {
         if status == 405, request.path.hasPrefix(Paths.verifyReceipt) { return Self.notPosted }
-        do {
+        do throws(RefusalError) {
             try limiter.takeAddress(of: request)
         } catch {
             return problem(error, for: request)
@@ -62,7 +62,7 @@ extension Server {
         let admission = anonymousAdmission(countsAddress: countsAddress, crowded: crowded)
         return Router.Service(admission: admission) { request, parameters in
             await answering(request) {
-                do {
+                do throws(RefusalError) {
                     if countsAddress { try limiter.takeAddress(of: request) }
                 } catch {
                     guard let crowded else { throw error }

@@ -51,7 +51,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .purchaseRefunded, .purchaseClaimed, .rowsPruned, .reconciliationFinished:
             .info
         case .startWarning, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused, .operatorRefused,
-            .answerNotStored, .requestLimited, .limitTableFull, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
+            .answerNotStored, .requestLimited, .limitTableFull, .jobFailed, .appleRequestFailed, .appleTaskRetried,
+            .webhookFailed:
             .warning
         case .startFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error
         }

@@ -31,7 +31,7 @@ extension Server {
     ///   - crowded: the response when a limit is reached; a problem by default.
     func anonymousAdmission(countsAddress: Bool = false, crowded: HTTPResponse? = nil) -> Admission.Decide {
         { head, length in
-            do {
+            do throws(RefusalError) {
                 if countsAddress { try limiter.requireRoom(forAddressOf: head) }
             } catch {
                 return .refused(crowded ?? problem(error, for: head))
