@@ -6,7 +6,7 @@ import TillThreads
 
 @testable import TillLedger
 
-@Suite("Pruning of what callers without a purchase write") struct PruningTests {
+@Suite("Pruning of what callers without a purchase write (V5)") struct PruningTests {
     private static let start = Instant(seconds: 1_790_000_000)
     private static let day: Int64 = 86_400
 
@@ -100,7 +100,7 @@ import TillThreads
     @Test("An answer to a repeatable request is kept for 48 hours, and a backend keeps its newest answers")
     func answers() async throws {
         try await withLedger { database in
-            func scope(_ credential: String, _ key: Int) -> IdempotencyTable.Scope {
+            @Sendable func scope(_ credential: String, _ key: Int) -> IdempotencyTable.Scope {
                 IdempotencyTable.Scope(
                     credential: credential, method: "POST", path: "/v1/orders", queryDigest: [],
                     environment: .sandbox, key: "\(key)")

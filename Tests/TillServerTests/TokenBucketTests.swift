@@ -61,7 +61,7 @@ import TillThreads
         #expect(taken(20, "ann", of: buckets) == 5)
     }
 
-    @Test("At capacity a newcomer replaces the fullest bucket and gets what that one had, so an attacker gains nothing")
+    @Test("At capacity a newcomer replaces the fullest bucket and gets its tokens, so an attacker gains nothing (V7)")
     func capacity() {
         let replaced = Locked(0)
         let time = time
