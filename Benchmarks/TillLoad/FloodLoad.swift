@@ -14,8 +14,7 @@ struct FloodLoad {
     static let connections = 12
     static let bodyBytes = 8 << 20
     static let notificationsPerSecond = 400
-    /// The number of threads that post purchases, and notifications.
-    private static let buyers = 16
+    /// The number of threads that post notifications.
     private static let forgers = 8
     /// The number of requests of each kind whose cost is measured.
     private static let sample = 2_000
@@ -51,7 +50,7 @@ struct FloodLoad {
         let forged = try Forgeries(count: Self.sample)
         let flood = Flood(port: port, forged: forged)
         flood.start(connections: Self.connections, forgers: Self.forgers, perSecond: Self.notificationsPerSecond)
-        let loud: Latencies
+        let loud: PacedRequests.Latencies
         do {
             loud = try buy(purchases..<(2 * purchases), port)
         } catch {
@@ -84,41 +83,8 @@ struct FloodLoad {
 
     // MARK: Purchases at a rate
 
-    private struct Latencies {
-        let median: Double
-        let tail: Double
-        let failed: Int
-    }
-
-    /// Posts each purchase at its scheduled time, whether or not earlier ones are answered; its latency counts from
-    /// then.
-    private func buy(_ numbers: Range<Int>, _ port: UInt16) throws -> Latencies {
-        let requests = try requests(numbers)
-        let next = Locked(0)
-        let times = Locked<(milliseconds: [Double], failed: Int)>(([], 0))
-        let clock = ContinuousClock()
-        let start = clock.now
-        let rate = rate
-        onThreads(Self.buyers) { _ in
-            let client = RawClient(port: port)
-            while true {
-                let number = next.withLock { next in
-                    next += 1
-                    return next - 1
-                }
-                guard number < requests.count else { return }
-                let due = start + .nanoseconds(Int64(number) * 1_000_000_000 / Int64(rate))
-                wait(until: due, clock)
-                let status = client.send(requests[number])
-                let taken = (clock.now - due) / .milliseconds(1)
-                times.withLock { times in
-                    times.milliseconds.append(taken)
-                    if status != 200 { times.failed += 1 }
-                }
-            }
-        }
-        let (taken, failed) = times.withLock { ($0.milliseconds.sorted(), $0.failed) }
-        return Latencies(median: taken[taken.count / 2], tail: taken[taken.count * 99 / 100], failed: failed)
+    private func buy(_ numbers: Range<Int>, _ port: UInt16) throws -> PacedRequests.Latencies {
+        PacedRequests(port: port, perSecond: rate).send(try requests(numbers))
     }
 
     /// Sends all requests, each as soon as a connection is free.
@@ -254,22 +220,4 @@ private final class Flood: Sendable {
             state.withLock { $0.running -= 1 }
         }
     }
-}
-
-private func wait(until due: ContinuousClock.Instant, _ clock: ContinuousClock) {
-    let left = (due - clock.now) / .microseconds(1)
-    if left > 0 { usleep(UInt32(min(left, 10_000_000))) }
-}
-
-/// Runs `body` once on each of `count` threads and waits for all of them.
-private func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
-    let group = DispatchGroup()
-    for number in 0..<count {
-        group.enter()
-        Thread.detachNewThread {
-            body(number)
-            group.leave()
-        }
-    }
-    group.wait()
 }

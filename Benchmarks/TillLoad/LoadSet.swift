@@ -10,6 +10,7 @@ struct LoadSet {
     static let productID = "com.example.learn.points60"
     static let pointsEach: Int64 = 60
     static let users = 100
+    /// One key posts everything, so its limit is switched off.
     static let secretKey = "sk_load_0123456789abcdef0123456789abcdef"
 
     let directory: URL
@@ -89,6 +90,16 @@ struct LoadSet {
         return rests.dropFirst(numbers.lowerBound).prefix(numbers.count).map { String(header + $0) }
     }
 
+    private static let tokenSecret = "a secret of the load's user tokens, 0123456789abcdef"
+
+    /// A user token that is valid for a day.
+    static func token(of user: String) -> String {
+        let expires = Int(Date().timeIntervalSince1970) + 86_400
+        let parts = [#"{"alg":"HS256"}"#, #"{"sub":"\#(user)","exp":\#(expires)}"#]
+        let text = parts.map { Base64.encode($0.utf8, .url) }.joined(separator: ".")
+        return text + "." + Base64.encode(HMACSHA256.code(for: text.utf8, key: Array(tokenSecret.utf8)), .url)
+    }
+
     private static let catalog = """
         {"products":[{"id":"\(productID)","type":"Consumable","names":{"en":"60 points","zh":"60 学点"},\
         "price":{"amount":600,"currency":"CNY"},"points":{"points":\(pointsEach)}}]}
@@ -99,7 +110,9 @@ struct LoadSet {
         return """
             {"listen":"127.0.0.1:0","database":"sqlite:till.db","catalog":"catalog.json",\
             "apple":{"bundleId":"\(bundleID)","environments":["Sandbox"],"roots":["root.cer"]},\
-            "secretKeys":[{"id":"load","sha256":"\(hash.joined())"}]}
+            "secretKeys":[{"id":"load","sha256":"\(hash.joined())"}],\
+            "userTokens":[{"id":"load","algorithm":"HS256","secret":"\(tokenSecret)"}],\
+            "limits":{"keyPerSecond":1000000,"keyBurst":1000000}}
             """
     }
 }

@@ -10,13 +10,16 @@ final class ServerProcess {
 
     /// Starts the program without waiting for it.
     ///
-    /// - Parameter database: the path of a ledger, instead of the configured one.
-    init(till: String, set: LoadSet, database: String? = nil) throws {
+    /// - Parameters:
+    ///   - database: the path of a ledger, instead of the configured one.
+    ///   - environment: settings beside those of the configuration: `TILL_…`.
+    init(till: String, set: LoadSet, database: String? = nil, environment: [String: String] = [:]) throws {
         self.set = set
         process.executableURL = URL(fileURLWithPath: till)
         process.arguments =
             ["serve", "--config", set.configuration, "--json"]
             + (database.map { ["--database", "sqlite:\($0)"] } ?? [])
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardOutput = output
         // Its log: what it writes there shall not fill the terminal of a measurement.
         let log = set.directory.appendingPathComponent("server.log")

@@ -33,6 +33,13 @@ struct TillLoad {
                                                      microseconds of processor time of a forged notification
                                                      and of a grant, bytes written for each; the flood's bodies and
                                                      notifications, purchases not answered 200
+               till-load user-flood DIR TILL RATE SECONDS ROUNDS
+                                                     RATE purchases a second of a hundred users against the server TILL,
+                                                     ROUNDS times SECONDS in quiet and SECONDS beside one user who sends
+                                                     2,000 requests a second: p99 in quiet and under the flood, the
+                                                     second as a multiple of the first (median, lowest, highest), the
+                                                     multiple without the limit, the flood's requests, how many of them
+                                                     were refused, purchases not answered 200
                till-load queue TILL ROUNDS
                                                      ROUNDS purchases against the server TILL, which saves first and has
                                                      a key: in quiet, beside 400 posts of one receipt by one thief and
@@ -78,6 +85,11 @@ struct TillLoad {
             let load = FloodLoad(
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
                 seconds: try number(arguments[4], "SECONDS"))
+            print(try await load.line())
+        case ("user-flood", 6):
+            let load = UserFlood(
+                set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
+                seconds: try number(arguments[4], "SECONDS"), rounds: try number(arguments[5], "ROUNDS"))
             print(try await load.line())
         case ("queue", 3):
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())

@@ -27,6 +27,11 @@ extension Server {
     /// The response for an unknown address, or for a method that the address does not allow.
     private func refuse(_ request: HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse {
         if status == 405, request.path.hasPrefix(Paths.verifyReceipt) { return Self.notPosted }
+        do throws(RefusalError) {
+            try limiter.takeAddress(of: request)
+        } catch {
+            return problem(error, for: request)
+        }
         var response = problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
         if !allowed.isEmpty {
             let names = allowed.map(\.rawValue) + (allowed.contains(.get) ? ["HEAD"] : [])
@@ -39,7 +44,7 @@ extension Server {
 
     private func service(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
         switch endpoint.caller {
-        case .anyone: open(action, crowded: endpoint.crowded)
+        case .anyone: open(endpoint, action)
         case .app: signedIn(endpoint, action)
         case .backend:
             signedIn(endpoint) { call in
@@ -52,10 +57,18 @@ extension Server {
     }
 
     /// For every caller.
-    private func open(_ action: @escaping Action, crowded: HTTPResponse?) -> Router.Service {
-        Router.Service(admission: anonymousAdmission(crowded: crowded)) { request, parameters in
+    private func open(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
+        let (countsAddress, crowded) = (endpoint.countsAddress, endpoint.crowded)
+        let admission = anonymousAdmission(countsAddress: countsAddress, crowded: crowded)
+        return Router.Service(admission: admission) { request, parameters in
             await answering(request) {
-                try await action(Call(request: request, parameters: parameters, credential: .anonymous))
+                do throws(RefusalError) {
+                    if countsAddress { try limiter.takeAddress(of: request) }
+                } catch {
+                    guard let crowded else { throw error }
+                    return crowded
+                }
+                return try await action(Call(request: request, parameters: parameters, credential: .anonymous))
             }
         }
     }
@@ -65,8 +78,9 @@ extension Server {
         let (recordsCustomer, takesKey) = (endpoint.recordsCustomer, endpoint.takesIdempotencyKey)
         return Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
-                let bearer = try authentication.bearer(of: request)
+                let bearer = try bearer(of: request)
                 RequestTrace.current?.note(caller: bearer.credential.name)
+                try limiter.take(bearer.credential)
                 if recordsCustomer { try await record(bearer) }
                 var made = Call(request: request, parameters: parameters, credential: bearer.credential)
                 made.kind = bearer.kind
@@ -90,6 +104,7 @@ extension Server {
         Router.Service(admission: admit { head in _ = try operatorOrBackend(head) }) { request, parameters in
             await answering(request) {
                 let (credential, operatorID) = try operatorOrBackend(request)
+                try limiter.take(credential)
                 var call = Call(request: request, parameters: parameters, credential: credential)
                 call.operatorID = operatorID
                 RequestTrace.current?.note(caller: call.caller)
@@ -103,9 +118,12 @@ extension Server {
     private func operatorOrMonitoring(_ action: @escaping Action) -> Router.Service {
         Router.Service(admission: anonymousAdmission()) { request, parameters in
             await answering(request) {
-                guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
-                    let visitor = try operators.visitor(request)
-                else { throw RefusalError(.unauthorized) }
+                let visitor = try limiter.check(request, isCheap: true) {
+                    guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
+                        let visitor = try operators.visitor(request)
+                    else { throw RefusalError(.unauthorized) }
+                    return visitor
+                }
                 var call = Call(request: request, parameters: parameters, credential: .anonymous)
                 call.operatorID = visitor.session.operatorID
                 RequestTrace.current?.note(caller: call.caller)
@@ -116,14 +134,21 @@ extension Server {
 
     private func operatorOrBackend(_ request: HTTPRequest) throws -> (Credential, operatorID: String?) {
         // Checked first, so that a secret key does not count as a wrong operator token.
-        if let credential = try? authentication.credential(of: request) {
-            try credential.requireBackend()
-            return (credential, nil)
+        try limiter.check(request, isCheap: !request.hasUserToken) {
+            if let credential = try? authentication.credential(of: request) {
+                try credential.requireBackend()
+                return (credential, nil)
+            }
+            guard request.headers["Authorization"] != nil, let visitor = try operators.visitor(request) else {
+                throw RefusalError(.unauthorized)
+            }
+            return (.anonymous, visitor.session.operatorID)
         }
-        guard request.headers["Authorization"] != nil, let visitor = try operators.visitor(request) else {
-            throw RefusalError(.unauthorized)
-        }
-        return (.anonymous, visitor.session.operatorID)
+    }
+
+    /// The caller of a route that requires a key or a user token in the header. A wrong one counts for its address.
+    func bearer(of request: HTTPRequest) throws -> Bearer {
+        try limiter.check(request, isCheap: !request.hasUserToken) { try authentication.bearer(of: request) }
     }
 
     /// Handles a long body on the executor for heavy work, where no other request waits for it.
@@ -136,4 +161,8 @@ extension Server {
 extension HTTPRequest {
     /// Whether reading the body takes more than a fraction of a millisecond.
     var isLong: Bool { body.count > ListenerConfiguration.bodyBeforeAdmission }
+
+    /// Whether the header carries what can only be a user token: a text of three parts, with a signature to check. A
+    /// key is compared by one hash.
+    var hasUserToken: Bool { headers["Authorization"]?.utf8.count { $0 == UInt8(ascii: ".") } == 2 }
 }

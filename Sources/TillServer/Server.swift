@@ -23,6 +23,9 @@ public struct Server: Sendable {
     let heavy: HeavyWorkLimiter
     let unknownSigners = UnknownSigners()
     let readiness = ReadinessCheck()
+    let limiter: RequestLimiter
+    /// The sizes of the tables that callers without a purchase add to.
+    let unpaidRows = UnpaidRows()
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
     let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
     let anonymousBodies = Quota(Server.anonymousBodyLimits)
@@ -57,7 +60,9 @@ public struct Server: Sendable {
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: ledger.machineClock)
-        idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
+        limiter = RequestLimiter(configuration.limits, clock: ledger.machineClock, log: log)
+        idempotency = Idempotency(
+            ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: ledger.machineClock)
         operators = OperatorAuthentication(
             configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log)
     }

@@ -25,6 +25,8 @@ public struct ServerConfiguration: Sendable {
     public var orders = OrderSettings()
     /// The endpoints that receive events.
     public var webhooks = WebhookSettings()
+    /// How many requests are accepted from one caller.
+    public var limits = RequestLimits()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

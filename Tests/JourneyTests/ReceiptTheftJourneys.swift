@@ -367,7 +367,7 @@ import TillServer
         }
     }
 
-    @Test("An order may be five minutes younger than the purchase beside it, and no more (R8)")
+    @Test("An order may be five minutes younger than the purchase beside it, and no more")
     func clock() async throws {
         try await open { shop in
             for (seconds, outcome) in [(299, "granted"), (302, "quarantined")] {

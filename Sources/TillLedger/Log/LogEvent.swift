@@ -20,6 +20,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case proofRefused = "proof_refused"
     case operatorRefused = "operator_refused"
     case limitReached = "limit_reached"
+    case limitTableFull = "limit_table_full"
 
     // MARK: Purchases
 
@@ -34,6 +35,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
 
     case jobRun = "job_run"
     case jobFailed = "job_failed"
+    case rowsPruned = "rows_pruned"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
     case appleRequest = "apple_request"
@@ -67,6 +69,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .purchaseQuarantined,
             .purchaseRefunded,
             .refundReversed,
+            .rowsPruned,
             .reconciliationFinished:
             .info
         case .startWarning,
@@ -75,6 +78,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .proofRefused,
             .operatorRefused,
             .limitReached,
+            .limitTableFull,
             .purchaseContested,
             .jobFailed,
             .workFailed,

@@ -8,8 +8,12 @@ import TillSQL
 /// it is full, the oldest notification of the app with the most rows is deleted, so one app cannot displace another
 /// app's notifications.
 public struct ForeignNotificationTable {
-    /// How many are kept. A notification has five to fifteen kilobytes, and at most 512.
+    /// How many are kept.
     public static let capacity: Int64 = 1_000
+    /// The longest that is kept, in bytes. Apple's have five to twenty kilobytes.
+    public static let payloadLimit = 64 << 10
+    /// How long one is kept. Apple's own notification history reaches back as far.
+    public static let lifetimeMilliseconds: Int64 = 180 * 86_400_000
 
     private static let columns: Columns = """
         uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload
@@ -99,6 +103,26 @@ public struct ForeignNotificationTable {
             """
             SELECT \(Self.columns) FROM foreign_notifications ORDER BY row_id DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
+    }
+
+    struct Age: Sendable {
+        let rowID: Int64
+        let receivedAt: Instant
+        let bytes: Int64
+    }
+
+    /// Oldest first, after a row id.
+    func ages(after rowID: Int64, limit: Int) throws -> [Age] {
+        try connection.query(
+            """
+            SELECT row_id, received_at, length(payload) + length(detail) AS bytes FROM foreign_notifications \
+            WHERE row_id > ?1 ORDER BY row_id LIMIT ?2
+            """, [.integer(rowID), .integer(Int64(limit))]
+        ) { row in
+            Age(
+                rowID: row.integer("row_id"), receivedAt: row.instant("received_at"),
+                bytes: row.integer("bytes"))
+        }
     }
 
     public func remove(_ rowID: Int64) throws {

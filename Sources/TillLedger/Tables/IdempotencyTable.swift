@@ -77,10 +77,48 @@ public struct IdempotencyTable {
             scope.values + [
                 .blob(answer.digest), .integer(Int64(answer.status)), .blob(answer.body), .instant(at),
             ])
+        try removeExpired(before: at.adding(milliseconds: -Self.lifetimeMilliseconds), limit: 8)
+    }
+
+    // MARK: Pruning
+
+    /// Deletes the oldest answers from before an instant; returns how many.
+    @discardableResult
+    func removeExpired(before instant: Instant, limit: Int) throws -> Int {
         try connection.execute(
             """
             DELETE FROM idempotency_keys WHERE (\(Self.key)) IN (SELECT \(Self.key) FROM idempotency_keys \
-            WHERE at < ?1 ORDER BY at LIMIT 8)
-            """, [.integer(at.milliseconds - Self.lifetimeMilliseconds)])
+            WHERE at < ?1 ORDER BY at LIMIT ?2)
+            """, [.instant(instant), .integer(Int64(limit))])
+    }
+
+    /// The time of a caller's newest answer beyond the `count` newest; nil if there are no more than that.
+    func time(of credential: String, afterNewest count: Int64) throws -> Instant? {
+        try connection.first(
+            "SELECT at FROM idempotency_keys WHERE credential = ?1 ORDER BY at DESC LIMIT 1 OFFSET ?2",
+            [.text(credential), .integer(count)]
+        ) { $0.instant("at") }
+    }
+
+    /// Deletes a caller's oldest answers up to an instant; returns how many.
+    func removeOldest(of credential: String, until instant: Instant, limit: Int) throws -> Int {
+        try connection.execute(
+            """
+            DELETE FROM idempotency_keys WHERE (\(Self.key)) IN (SELECT \(Self.key) FROM idempotency_keys \
+            WHERE credential = ?1 AND at <= ?2 ORDER BY at LIMIT ?3)
+            """, [.text(credential), .instant(instant), .integer(Int64(limit))])
+    }
+
+    /// The number of rows, and their bytes as the newest thousand suggest them.
+    func size() throws -> (rows: Int64, bytes: Int64) {
+        let rows = try connection.first("SELECT count(*) AS count FROM idempotency_keys", []) { $0.integer("count") }
+        let sample = try connection.query(
+            """
+            SELECT length(credential) + length(path) + length(key) + coalesce(length(body), 0) AS bytes \
+            FROM idempotency_keys ORDER BY at DESC LIMIT 1000
+            """, []
+        ) { $0.integer("bytes") }
+        guard let rows, !sample.isEmpty else { return (0, 0) }
+        return (rows, sample.reduce(0, +) * rows / Int64(sample.count))
     }
 }

@@ -21,6 +21,22 @@ public struct RefusedProofTable {
         public static let trusted = Quota(rows: 2_000, records: 500)
     }
 
+    /// How long a row is kept after the proof was last refused. A user who reports a paid order needs the refusals
+    /// beside that order; chargebacks and Apple's refunds reach back less than two years.
+    public enum Keeping: Int64, Sendable, Hashable {
+        /// Unauthenticated callers.
+        case anonymous = 30
+        /// Users, backends, operators, and Apple's answers.
+        case signedIn = 180
+        /// Beside an order.
+        case ofOrder = 730
+
+        /// The days.
+        public var days: Int64 { rawValue }
+
+        func start(at now: Instant) -> Instant { now.adding(seconds: -days * 86_400) }
+    }
+
     /// The longest record that is kept, in bytes.
     public static let recordLimit = 64 << 10
     /// The budget of unauthenticated callers.
@@ -173,6 +189,38 @@ public struct RefusedProofTable {
             SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE budget = 'anonymous' ORDER \
             BY row_id DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
+    }
+
+    // MARK: Pruning
+
+    struct Age: Sendable {
+        let rowID: Int64
+        /// When the proof was last refused.
+        let lastAt: Instant
+        let keeping: Keeping
+        let bytes: Int64
+    }
+
+    /// Oldest first, after a row id.
+    func ages(after rowID: Int64, limit: Int) throws -> [Age] {
+        try connection.query(
+            """
+            SELECT row_id, coalesce(last_at, at) AS seen_at, claimed_order, budget, \
+            length(detail) + coalesce(length(record), 0) AS bytes FROM refused_proofs WHERE row_id > ?1 \
+            ORDER BY row_id LIMIT ?2
+            """, [.integer(rowID), .integer(Int64(limit))]
+        ) { row in
+            let isAnonymous = row.text("budget") == Self.anonymousBudget
+            return Age(
+                rowID: row.integer("row_id"), lastAt: row.instant("seen_at"),
+                keeping: isAnonymous ? .anonymous : row.isNull("claimed_order") ? .signedIn : .ofOrder,
+                bytes: row.integer("bytes"))
+        }
+    }
+
+    func remove(_ rowIDs: [Int64]) throws {
+        try connection.run(
+            rowIDs.map { Statement("DELETE FROM refused_proofs WHERE row_id = ?1", [.integer($0)]) })
     }
 
     private static func read(_ row: any Row) throws -> Entry {

@@ -20,7 +20,11 @@ struct Endpoint: Sendable {
     /// False if the action records its caller in its own commit. If the action wrote nothing, the customer is recorded
     /// afterwards, before the response.
     var recordsCustomer = true
-    /// The response when too many long bodies of unauthenticated clients arrive; a problem by default.
+    /// Whether a request of an unauthenticated client counts for its address. False for Apple's notifications and for
+    /// health checks, which must never be refused for another client's requests, and where the body has the token.
+    var countsAddress = true
+    /// The response to an unauthenticated client whose address sends too many requests or long bodies; a problem by
+    /// default.
     var crowded: HTTPResponse?
     /// Besides `userId` in the path, which is described automatically.
     var parameters: [Parameter] = []
@@ -207,7 +211,7 @@ extension Endpoint {
         if caller == .backend || caller == .operatorOrBackend || caller == .app && isAboutUser {
             all.append(.forbidden)
         }
-        if caller == .operators || caller == .operatorOrBackend { all.append(.tooManyRequests) }
+        if caller != .anyone || countsAddress && crowded == nil { all.append(.tooManyRequests) }
         if isAboutUser || parameters.contains(where: \.isInQuery) { all.append(.invalidField) }
         if parameters.contains(where: \.holdsCursor) { all.append(.staleCursor) }
         if body != nil { all += [.malformedJSON, .invalidField, .payloadTooLarge] }

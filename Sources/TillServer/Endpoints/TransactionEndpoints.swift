@@ -41,7 +41,7 @@ extension OpenAPI {
                 Apple does not resend after a 200. New notifications for other apps have a rate limit for each network \
                 address (429 beyond it), and Apple resends those.
                 """,
-            body: .json("AppleNotification"), answers: [.ok("Stored.", "Empty")],
+            countsAddress: false, body: .json("AppleNotification"), answers: [.ok("Stored.", "Empty")],
             refusals: proofRefusals + [.tooManyRequests]),
         Endpoint(
             method: .post, path: Paths.verifyReceipt, id: "verifyReceipt", tag: .transactions,
@@ -69,7 +69,7 @@ extension OpenAPI {
                 `password` are ignored. Shipped clients take `status` 200 for success and keep any other purchase to \
                 send it again, so only the owner of a granted purchase gets 200.
                 """,
-            body: .json("PostPay"), bodyLimit: Server.receiptBodyLimit,
+            countsAddress: false, body: .json("PostPay"), bodyLimit: Server.receiptBodyLimit,
             answers: [
                 .ok(
                     "Granted to this user, now or before.", "PostPayReply",
@@ -85,7 +85,7 @@ extension OpenAPI {
             ],
             refusals: proofRefusals + [
                 .transactionNotInReceipt, .transactionMismatch, .productMismatch, .receiptRefused,
-                .receiptNeedsRefresh, .unauthorized, .tooManyOrders,
+                .receiptNeedsRefresh, .unauthorized, .tooManyOrders, .tooManyRequests,
             ]),
         Endpoint(
             method: .post, path: Paths.appleReceipt, id: "postAppleReceipt", tag: .transactions,
@@ -97,7 +97,7 @@ extension OpenAPI {
                 the newest purchase belongs to this user and no other one waits. Anything else is 0: the purchases are \
                 kept, and the client may send the receipt again.
                 """,
-            body: .json("PostAppleReceipt"), bodyLimit: Server.receiptBodyLimit,
+            countsAddress: false, body: .json("PostAppleReceipt"), bodyLimit: Server.receiptBodyLimit,
             answers: [
                 .ok("Processed.", "AppleReceiptReply"),
                 .accepted(

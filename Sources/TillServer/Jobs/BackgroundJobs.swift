@@ -23,6 +23,7 @@ public struct BackgroundJobs: Sendable {
             Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0.ledger).advance() },
             Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0.ledger).runAll() },
             Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).recordAll() },
+            Job(name: "pruning", interval: 600_000) { try await $0.prune() },
         ] + ofEachEnvironment
 
     /// One job per environment, so that a slow answer from Apple's sandbox does not delay production.

@@ -12,7 +12,7 @@ extension Server {
                 try verify(head)
                 return .admitted()
             } catch let refused as RefusalError {
-                return .refused(problem(refused.refusal, for: head, detail: refused.detail))
+                return .refused(problem(refused, for: head))
             } catch {
                 return .refused(problem(serverError(error).refusal, for: head))
             }
@@ -21,14 +21,21 @@ extension Server {
 
     /// Requires a valid key or token in the header.
     var signedInOnly: Admission.Decide {
-        admit { head in _ = try authentication.credential(of: head) }
+        admit { head in try limiter.requireRoom(for: try bearer(of: head).credential) }
     }
 
     /// For routes that accept bodies from unauthenticated clients.
     ///
-    /// - Parameter crowded: the response when the limit is reached; a problem by default.
-    func anonymousAdmission(crowded: HTTPResponse? = nil) -> Admission.Decide {
+    /// - Parameters:
+    ///   - countsAddress: whether a client whose address has no request left is refused.
+    ///   - crowded: the response when a limit is reached; a problem by default.
+    func anonymousAdmission(countsAddress: Bool = false, crowded: HTTPResponse? = nil) -> Admission.Decide {
         { head, length in
+            do throws(RefusalError) {
+                if countsAddress { try limiter.requireRoom(forAddressOf: head) }
+            } catch {
+                return .refused(crowded ?? problem(error, for: head))
+            }
             if let share = anonymousBodies.take(weight: length, from: head.clientNetwork) {
                 return .admitted(token: share)
             }

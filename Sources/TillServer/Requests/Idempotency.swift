@@ -14,10 +14,15 @@ struct Idempotency: Sendable {
     /// environment, so the environment is part of the scope.
     private let usualEnvironment: StoreEnvironment
     private let underWay = Locked<Set<IdempotencyTable.Scope>>([])
+    /// New keys of each user: a thousand at once and one a minute, so at most 3,880 answers are kept for 48 hours. The
+    /// answers of a backend are bounded by `Pruning`.
+    static let keysOfUser = TokenBuckets.Rate(interval: 60_000_000, burst: 1_000)
+    private let keys: TokenBuckets
 
-    init(ledger: Ledger, usualEnvironment: StoreEnvironment) {
+    init(ledger: Ledger, usualEnvironment: StoreEnvironment, clock: @escaping Server.Clock) {
         self.ledger = ledger
         self.usualEnvironment = usualEnvironment
+        keys = TokenBuckets(Self.keysOfUser, clock: clock)
     }
 
     func once(_ call: Call, _ action: (Call) async -> HTTPResponse) async throws -> HTTPResponse {
@@ -39,16 +44,27 @@ struct Idempotency: Sendable {
             guard known.digest == digest else { throw RefusalError(.idempotencyKeyReused) }
             return replay(known)
         }
+        try takeKey(call.credential)
         var repeatable = call
         repeatable.repeatableID = Self.id(for: scope, secret: try await secret(of: identity))
         let response = await action(repeatable)
-        guard response.status != 202, response.status != 429, response.status < 500 else { return response }
+        guard response.status != 202, response.status != 429, response.status < 500 else {
+            keys.giveBack(call.credential.name)
+            return response
+        }
         let answer = IdempotencyTable.Answer(digest: digest, status: response.status, body: response.body)
         let now = ledger.clock()
         try await ledger.database.write(locking: [.idempotency("\(scope.credential) \(scope.path) \(key)")]) {
             try IdempotencyTable($0).insert(scope, answer, at: now)
         }
         return response
+    }
+
+    private func takeKey(_ credential: Credential) throws {
+        guard case .user = credential, let wait = keys.take(credential.name) else { return }
+        throw RefusalError(
+            .tooManyRequests, "Idempotency-Key: too many new keys of one user",
+            zh: "Idempotency-Key：同一用户的新键过多", retryAfter: wait)
     }
 
     /// Digest of the query's items in any order; empty without a query.

@@ -44,12 +44,16 @@ extension Server {
         do {
             return try await action()
         } catch let refused as RefusalError {
-            var response = problem(refused.refusal, for: request, detail: refused.detail)
-            if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
-            return response
+            return problem(refused, for: request)
         } catch {
             return problem(serverError(error).refusal, for: request)
         }
+    }
+
+    func problem(_ refused: RefusalError, for request: HTTPRequest) -> HTTPResponse {
+        var response = problem(refused.refusal, for: request, detail: refused.detail)
+        if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
+        return response
     }
 
     /// Writes a log line about an error of this server's own, which the caller learns only by its kind.

@@ -42,6 +42,8 @@ struct Configuration: Sendable {
     var reminders = ReminderPolicy.standard
     /// The settings of orders, and the order of granting and finishing.
     var orders = OrderSettings()
+    /// How many requests are accepted from one caller.
+    var limits = RequestLimits()
     var delivery = DeliveryTerms()
     /// The interval and extent of the comparison with Apple's records.
     var reconciliation = ReconciliationSettings()
@@ -135,6 +137,7 @@ extension Configuration {
         server.developerTerms = developerTerms
         server.reminders = reminders
         server.orders = orders
+        server.limits = limits
         server.delivery = delivery
         server.reconciliation = reconciliation
         server.webhooks = webhooks

@@ -47,6 +47,12 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
     case logLevel
+    case userRate = "limits.userPerSecond"
+    case userBurst = "limits.userBurst"
+    case keyRate = "limits.keyPerSecond"
+    case keyBurst = "limits.keyBurst"
+    case addressRate = "limits.addressPerSecond"
+    case addressBurst = "limits.addressBurst"
 
     /// How the text of an environment variable is parsed.
     enum VariableForm: Sendable {
@@ -68,7 +74,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
-            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear:
+            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear, .userRate, .userBurst,
+            .keyRate, .keyBurst, .addressRate, .addressBurst:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -90,7 +97,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
-            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate, .logLevel:
+            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate, .logLevel, .userRate, .userBurst,
+            .keyRate, .keyBurst, .addressRate, .addressBurst:
             false
         }
     }
@@ -136,7 +144,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
         "reconciliation",
-        "webhooks",
+        "webhooks", "limits",
     ]
     /// The keys of one nested object.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }

@@ -70,6 +70,7 @@ struct ConfigurationReader {
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
         let webhooks = readWebhooks()
+        let limits = readLimits()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -92,6 +93,7 @@ struct ConfigurationReader {
         if let level = setting(.logLevel).flatMap({ reader.choice($0, of: Log.Level.self) }) {
             configuration.logLevel = level
         }
+        configuration.limits = limits
         configuration.secretFiles = reader.secretFiles
         return configuration
     }

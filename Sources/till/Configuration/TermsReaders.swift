@@ -20,6 +20,30 @@ extension ConfigurationReader {
     private static let maximumOrders: Int64 = 10_000
 }
 
+/// `limits`: requests of one user, key and address. Missing settings keep their defaults.
+extension ConfigurationReader {
+    mutating func readLimits() -> RequestLimits {
+        var limits = RequestLimits()
+        readRate(&limits.user, .userRate, .userBurst)
+        readRate(&limits.key, .keyRate, .keyBurst)
+        readRate(&limits.address, .addressRate, .addressBurst)
+        return limits
+    }
+
+    private mutating func readRate(
+        _ rate: inout RequestLimits.Rate, _ perSecond: ConfigurationKey, _ burst: ConfigurationKey
+    ) {
+        if let setting = setting(perSecond), let number = bounded(setting, most: Self.maximumRequests) {
+            rate.perSecond = number
+        }
+        if let setting = setting(burst), let number = bounded(setting, most: Self.maximumRequests) {
+            rate.burst = number
+        }
+    }
+
+    private static let maximumRequests: Int64 = 1_000_000
+}
+
 /// `delivery.order`, `delivery.finishAfterMinutes` and `delivery.lateAfterDays`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readDelivery() -> DeliveryTerms {

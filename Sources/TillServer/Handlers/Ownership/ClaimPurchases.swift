@@ -41,7 +41,9 @@ extension Server {
             // While a claim waits, the same number returns that claim.
             if let waiting = try table.waiting(of: user, orderNumber: number) { return (waiting, false) }
             let tried = try table.count(of: user, since: now.adding(seconds: -OrderNumberClaim.day))
-            guard tried < OrderNumberClaim.dailyLimit else { throw RefusalError(.tooManyRequests) }
+            guard tried < OrderNumberClaim.dailyLimit else {
+                throw RefusalError(.tooManyRequests, retryAfter: 86_400)
+            }
             let claim = try table.insert(
                 id, of: user, orderNumber: number, by: actor, at: now, due: now.adding(seconds: Self.claimHeadStart))
             return (claim, true)

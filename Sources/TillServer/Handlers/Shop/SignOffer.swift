@@ -110,7 +110,9 @@ extension Server {
             throw RefusalError(
                 .offerNotOpen, "orderId: the order is paid, or its payment is under way", zh: "orderId：此订单已付款或正在付款")
         }
-        guard offerRateLimit.take(user.text, now: machineClock()) else { throw RefusalError(.tooManyRequests) }
+        guard offerRateLimit.take(user.text, now: machineClock()) else {
+            throw RefusalError(.tooManyRequests, retryAfter: 30)
+        }
         return found.order.id.description
     }
 

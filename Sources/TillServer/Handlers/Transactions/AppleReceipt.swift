@@ -38,7 +38,8 @@ extension Server {
     /// From the header, or from the body's `token` where the app's network code cannot set one.
     private func receiptUser(_ request: HTTPRequest) async throws -> UserID {
         guard request.headers["Authorization"] != nil else { return try await postedUser(request) }
-        let bearer = try authentication.bearer(of: request)
+        let bearer = try bearer(of: request)
+        try limiter.take(bearer.credential)
         guard case .user(let user) = bearer.credential else {
             throw RefusalError(.unauthorized, "must be a user token", zh: "应为用户令牌")
         }

@@ -46,13 +46,17 @@ extension Server {
         } else {
             found = PostedToken.find(in: request.body)
         }
-        guard let token = found, !token.isEmpty else {
-            throw RefusalError(.invalidField, "token: missing", zh: "token：缺失")
+        let (bearer, user) = try limiter.check(request) {
+            guard let token = found, !token.isEmpty else {
+                throw RefusalError(.invalidField, "token: missing", zh: "token：缺失")
+            }
+            guard token.utf8.count <= Authentication.maximumLength,
+                let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
+            else { throw RefusalError(.unauthorized, "token: must be a user token", zh: "token：应为用户令牌") }
+            return (bearer, user)
         }
-        guard token.utf8.count <= Authentication.maximumLength,
-            let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
-        else { throw RefusalError(.unauthorized, "token: must be a user token", zh: "token：应为用户令牌") }
         RequestTrace.current?.note(caller: bearer.credential.name)
+        try limiter.take(bearer.credential)
         try await record(bearer)
         return user
     }

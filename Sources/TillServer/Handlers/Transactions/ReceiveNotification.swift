@@ -48,6 +48,9 @@ extension Server {
             // ones are rate limited.
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
+            guard payload.utf8.count <= ForeignNotificationTable.payloadLimit else {
+                throw RefusalError(.payloadTooLarge)
+            }
             guard foreignRateLimit.take(call.request.clientNetwork, now: machineClock()) else {
                 log.write(
                     .limitReached,

@@ -32,7 +32,7 @@ extension Server {
                 guard given < Self.consentsPerDay else {
                     throw RefusalError(
                         .tooManyRequests, "consent was given \(given) times in one day; it can be given again tomorrow",
-                        zh: "一天之内已同意 \(given) 次，明天可再次同意")
+                        zh: "一天之内已同意 \(given) 次，明天可再次同意", retryAfter: 86_400)
                 }
             }
             try consents.insert(consent, of: user)
