@@ -103,7 +103,7 @@ extension Server {
             await answering(request) {
                 guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
                     let visitor = try operators.visitor(request)
-                else { throw RefusalError(.unauthorized) }
+                else { throw OperatorAuthentication.missing }
                 var call = Call(request: request, parameters: parameters, credential: .anonymous)
                 call.operatorID = visitor.session.operatorID
                 return try await action(call)
@@ -118,7 +118,9 @@ extension Server {
             return (credential, nil)
         }
         guard request.headers["Authorization"] != nil, let visitor = try operators.visitor(request) else {
-            throw RefusalError(.unauthorized)
+            throw RefusalError(
+                .unauthorized, "send an operator token or a secret key as \"Authorization: Bearer …\"",
+                zh: "请以 \"Authorization: Bearer …\" 发送运营令牌或后端密钥")
         }
         return (.anonymous, visitor.session.operatorID)
     }

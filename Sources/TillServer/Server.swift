@@ -10,15 +10,15 @@ public struct Server: Sendable {
     public typealias Clock = Ledger.Clock
     public typealias Entropy = Ledger.Entropy
 
-    public let configuration: ServerConfiguration
+    public private(set) var configuration: ServerConfiguration
     /// The ledger: tables, intake, wallet, outbox and tasks for Apple.
-    public let ledger: Ledger
+    public private(set) var ledger: Ledger
     /// Sends the events of the outbox; nil sends none, regardless of the configuration.
     let webhookSend: HTTPSend?
-    let authentication: Authentication
+    private(set) var authentication: Authentication
     let idempotency: Idempotency
     let recordedCustomers = RecordedCustomers()
-    let operators: OperatorAuthentication
+    private(set) var operators: OperatorAuthentication
     let receiptResponses: ReceiptResponses
     let heavy: HeavyWorkLimiter
     let unknownSigners = UnknownSigners()
@@ -30,6 +30,11 @@ public struct Server: Sendable {
     let offerRateLimit = SourceRateLimit(RateLimit(burst: 30, interval: 30_000))
     let reportLimiter = ReportLimiter()
     let jobHistory = JobHistory()
+    /// When each key was last accepted.
+    public let keyUses = KeyUses()
+    private let startedAt: Instant
+    /// When the configuration last changed without a restart; nil before the first change.
+    private(set) var changedAt: Instant?
 
     /// - Parameters:
     ///   - log: takes the server's log lines; by default it drops them.
@@ -46,15 +51,39 @@ public struct Server: Sendable {
         verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
+        startedAt = clock()
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
             log: log, appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
         heavy = HeavyWorkLimiter(heavyWork)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
-        authentication = Authentication(configuration: configuration, clock: clock)
+        authentication = Authentication(configuration: configuration, clock: clock, uses: keyUses)
         idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
-        operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy)
+        operators = OperatorAuthentication(
+            configuration: configuration, clock: clock, entropy: entropy, uses: keyUses)
+    }
+
+    /// The same server under another configuration. Both share everything that outlives a change: the ledger's
+    /// database, limits, idempotency keys in flight, sessions of operators who stay, and the history of jobs. What
+    /// concerns Apple does not change: its environments, roots and keys.
+    ///
+    /// - Throws: `DatabaseError` if the new catalogue can't be recorded. Nothing has changed then.
+    public func changed(to wanted: ServerConfiguration) async throws -> Server {
+        // Recorded first, so that requests in flight know their own catalogue by its number.
+        try await ledger.recordCatalog()
+        var server = self
+        server.configuration = wanted
+        server.configuration.apple = configuration.apple
+        server.configuration.inAppPurchaseKey = configuration.inAppPurchaseKey
+        server.ledger = ledger.with(server.configuration.ledger)
+        try await server.ledger.recordCatalog()
+        // Endpoints that the last pass of deliveries did not see yet keep their start.
+        try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt).register()
+        server.changedAt = clock()
+        server.authentication = Authentication(configuration: server.configuration, clock: clock, uses: keyUses)
+        server.operators = operators.changed(to: server.configuration)
+        return server
     }
 
     public var database: any Database { ledger.database }

@@ -8,6 +8,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case startFailed = "start_failed"
     case listening
     case drainBegins = "drain_begins"
+    case reloaded
+    case reloadRefused = "reload_refused"
     case stopped
     case linesDropped = "log_lines_dropped"
     case linesSuppressed = "log_lines_suppressed"
@@ -44,10 +46,11 @@ public enum LogEvent: String, Sendable, CaseIterable {
     public var level: Log.Level {
         switch self {
         case .jobRun: .debug
-        case .starting, .listening, .drainBegins, .stopped, .request, .purchaseGranted, .purchaseQuarantined,
+        case .starting, .listening, .reloaded, .drainBegins, .stopped, .request, .purchaseGranted, .purchaseQuarantined,
             .purchaseRefunded, .purchaseClaimed, .reconciliationFinished:
             .info
-        case .startWarning, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused, .operatorRefused,
+        case .startWarning, .reloadRefused, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused,
+            .operatorRefused,
             .answerNotStored, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
             .warning
         case .startFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error

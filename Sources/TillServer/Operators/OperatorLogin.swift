@@ -16,9 +16,9 @@ extension Server {
         guard request.isFromOwnPage, operators.isLoginForm(request, token: form["form"] ?? "") else {
             return loginPage(403, request, localize, notice: .expired, wanted: form["to"])
         }
-        let operatorID: String
+        let key: SecretKey
         do {
-            operatorID = try operators.operatorID(token: form["token"] ?? "", from: request.clientNetwork)
+            key = try operators.key(token: form["token"] ?? "", from: request.clientNetwork)
         } catch let refused as RefusalError {
             var response = loginPage(
                 refused.refusal.status, request, localize,
@@ -31,7 +31,7 @@ extension Server {
         if let old = request.cookie(OperatorAuthentication.sessionCookie) { operators.sessions.end(old) }
         var response = HTTPResponse.redirect(to: form["to"].flatMap(DashboardLink.init(wanted:)) ?? .home)
         response.setCookie(
-            OperatorAuthentication.sessionCookie, operators.begin(operatorID: operatorID),
+            OperatorAuthentication.sessionCookie, operators.begin(for: key),
             seconds: OperatorSessions.lifetimeSeconds, for: request)
         response.setCookie(OperatorAuthentication.loginCookie, nil, for: request)
         return response

@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillLedger
 import TillServer
 
@@ -49,6 +50,8 @@ struct Configuration: Sendable {
     var webhooks = WebhookSettings()
     /// Files that contain a secret.
     var secretFiles: Set<String> = []
+    /// The values as they are written, of settings that contain no secret and name no file.
+    var written: [ConfigurationKey: JSONValue] = [:]
 }
 
 /// The address that the server listens on.

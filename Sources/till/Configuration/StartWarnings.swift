@@ -5,6 +5,11 @@ import TillServer
 /// The warnings of `till serve` at its start: settings that work and are probably insecure, and
 /// prices that cannot be checked.
 extension Configuration {
+    /// All warnings of a server that starts now.
+    func warnings(at now: Instant) -> [LocalizedText] {
+        startWarnings + lifetimeWarnings + keyWarnings(at: now) + receiptWarnings + offerWarnings
+    }
+
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
         testServerWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
@@ -20,6 +25,26 @@ extension Configuration {
                     + "86400 seconds for example, and include iat in tokens",
                 zh: "userTokens “\(shown(key.id))”：令牌的有效期完全由 exp 决定；请设置 \"maximumLifetime\"（例如 86400 秒），"
                     + "并让令牌带上 iat")
+        }
+    }
+
+    /// How long before its end a key is warned about.
+    static let keyWarningDays: Int64 = 14
+
+    /// Keys that have expired, or will soon.
+    func keyWarnings(at now: Instant) -> [LocalizedText] {
+        let soon = now.adding(seconds: Self.keyWarningDays * 86_400)
+        return ConfiguredKey.all(secretKeys, userTokens, operators).compactMap { key in
+            guard let expires = key.validity.expires, expires <= soon else { return nil }
+            let name = "\(key.name.kind.rawValue) \"\(shown(key.name.id))\""
+            let chineseName = "\(key.name.kind.rawValue) “\(shown(key.name.id))”"
+            return expires <= now
+                ? LocalizedText(
+                    en: "\(name): expired at \(expires) and is refused; remove it with till keys retire",
+                    zh: "\(chineseName)：已于 \(expires) 到期，不再接受；请用 till keys retire 删除")
+                : LocalizedText(
+                    en: "\(name): expires at \(expires); add its successor with till keys add",
+                    zh: "\(chineseName)：将于 \(expires) 到期；请用 till keys add 添加新密钥")
         }
     }
 

@@ -4,10 +4,20 @@ import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
+import TillThreads
 
 /// A server with its ledger and its socket, for `serve` and the demo, with an orderly shutdown.
 final class RunningServer: Sendable {
-    let server: Server
+    /// The configuration in force, with what was made for it.
+    private struct Current {
+        let configuration: Configuration
+        let server: Server
+        let router: Router
+    }
+
+    private let current: Locked<Current>
+    private let state: ServerStateWriter
+    private let clock: @Sendable () -> Instant
     private let ledger: SQLiteDatabase
     private let listener: Listener
     private let apple: AppleClient
@@ -16,6 +26,9 @@ final class RunningServer: Sendable {
     private let workThreads: [WorkThread]
 
     var port: UInt16 { listener.port }
+
+    /// The server as it is configured now.
+    var server: Server { current.withLock { $0.server } }
 
     /// - Throws: `CommandError` with the reason and the cure.
     init(_ configuration: Configuration, process: ProcessEffects) async throws {
@@ -37,6 +50,7 @@ final class RunningServer: Sendable {
         workThreads = [signedIn, anonymous]
         apple = try AppleClient(configuration, process: process)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
+        let server: Server
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
@@ -52,17 +66,26 @@ final class RunningServer: Sendable {
             await ledger.close()
             throw Self.failure(ledger: shown(path), holds: refused)
         }
-        jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
+        clock = process.clock
+        let current = Locked(Current(configuration: configuration, server: server, router: server.router))
+        self.current = current
+        state = ServerStateWriter(ledger: path, uses: server.keyUses) { [console = process.console] error in
+            console.complain("till: \(error.sentence.en)")
+        }
+        jobs = BackgroundJobs(current: { current.withLock { $0.server } }) {
+            try? await Task.sleep(for: .milliseconds($0))
+        }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
-        let router = server.router
+        // Each request asks once, and is answered under the configuration that it began with.
+        let router: @Sendable () -> Router = { current.withLock { $0.router } }
         do {
             listener = try Listener(
-                configuration: settings, bodyLimit: router.bodyLimit(method:path:),
-                admission: router.admission(of:length:), handler: router.respond(to:))
+                configuration: settings, bodyLimit: { router().bodyLimit(method: $0, path: $1) },
+                admission: { router().admission(of: $0, length: $1) }, handler: { await router().respond(to: $0) })
         } catch {
             for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
@@ -89,7 +112,79 @@ final class RunningServer: Sendable {
     ///
     /// - Parameter onError: receives a job's name and the reason of its failure, in English.
     func runJobs(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        await jobs.run(onError: onError)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.jobs.run(onError: onError) }
+            group.addTask { await self.state.run() }
+        }
+    }
+
+    // MARK: Change without a restart
+
+    /// Reloads after each signal, one reload after the other, until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - load: reads the whole configuration again; throws `CommandError` with all its errors.
+    ///   - report: receives the result of each reload.
+    func reload(
+        after signal: @Sendable () async -> Bool, load: @Sendable () throws -> Configuration,
+        report: @Sendable (ReloadReport) -> Void
+    ) async {
+        while await signal() {
+            let begun = monotonicNanoseconds()
+            var result = await reload(load)
+            result.begunAt = begun
+            log(result)
+            report(result)
+            state.write(result)
+        }
+    }
+
+    private func reload(_ load: @Sendable () throws -> Configuration) async -> ReloadReport {
+        let configuration: Configuration
+        do {
+            configuration = try load()
+        } catch let error as CommandError {
+            return .refused(error.reasons)
+        } catch let error as UsageError {
+            return .refused([error.message])
+        } catch {
+            return .refused([LocalizedText("\(error)")])
+        }
+        let old = current.withLock { $0 }
+        let changes = ConfigurationChanges(from: old.configuration, to: configuration)
+        guard changes.needRestart.isEmpty else {
+            return .refused(
+                changes.needRestart.map {
+                    LocalizedText(
+                        en: "\($0.rawValue): needs a restart; nothing was changed", zh: "\($0.rawValue)：需要重启；未作任何更改")
+                })
+        }
+        do {
+            let server = try await old.server.changed(to: configuration.server)
+            let next = Current(configuration: configuration, server: server, router: server.router)
+            current.withLock { $0 = next }
+        } catch let error as DatabaseError {
+            return .refused([
+                LocalizedText(
+                    en: "the ledger can't be written: \(error.detail)", zh: "账本无法写入：\(error.detail)")
+            ])
+        } catch {
+            return .refused([LocalizedText("\(error)")])
+        }
+        let now = clock()
+        let known = Set(old.configuration.warnings(at: now))
+        return ReloadReport(
+            outcome: changes.applied.isEmpty ? .unchanged : .reloaded, lines: changes.applied,
+            warnings: configuration.warnings(at: now).filter { !known.contains($0) })
+    }
+
+    private func log(_ report: ReloadReport) {
+        let lines = report.lines.map(\.en).joined(separator: "; ")
+        switch report.outcome {
+        case .reloaded, .unchanged: server.log.write(.reloaded, ["changes": .text(lines)])
+        case .refused: server.log.write(.reloadRefused, ["reasons": .text(lines)])
+        }
+        for warning in report.warnings { server.log.write(.startWarning, ["text": .text(warning.en)]) }
     }
 
     /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
@@ -98,6 +193,7 @@ final class RunningServer: Sendable {
         apple.stop()
         webhookFetch.stop()
         for thread in workThreads { thread.stop() }
+        state.writeUses()
         await ledger.close()
     }
 }
@@ -111,8 +207,8 @@ extension Fetch {
         settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
         settings.totalTimeout = 15_000
         // Waiting for a connection would count as a timeout of the endpoint, so there is one for each concurrent
-        // delivery.
-        settings.connectionLimit = max(1, webhooks.endpoints.count) * WebhookDeliveries.width
+        // delivery, also of endpoints that are added later.
+        settings.connectionLimit = ConfigurationReader.maximumEndpoints * WebhookDeliveries.width
         // Only the start of an endpoint's answer is used.
         settings.responseLimit = 256 << 10
         do {

@@ -8,7 +8,9 @@ extension Server {
         let scope = LedgerMetrics.Scope(
             environments: StoreEnvironment.allCases.filter(accepted.contains),
             endpoints: configuration.webhooks.endpoints.map(\.id), now: clock())
-        let metrics = try await database.read { try LedgerMetrics.read($0, scope) } + [jobAges(at: scope.now)]
+        let metrics =
+            try await database.read { try LedgerMetrics.read($0, scope) }
+            + [jobAges(at: scope.now)] + keyMetrics(at: scope.now)
         return HTTPResponse(
             status: 200,
             headers: HTTPHeaders([
