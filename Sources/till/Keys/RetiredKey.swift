@@ -26,7 +26,7 @@ struct RetiredKey {
                 command: "keys")
         }
         try call.requireFile(for: key.kind)
-        let (list, id, end) = (key.kind.rawValue, self.id, self.end)
+        let list = key.kind.rawValue
         try file.edit {
             guard let index = Self.index(of: id, in: (try? JSONValue(decoding: $0.bytes))?[list]) else {
                 throw CommandError(LocalizedText(en: "there is no key \"\(shown(id))\"", zh: "没有密钥“\(shown(id))”"))
