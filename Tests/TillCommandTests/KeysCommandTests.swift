@@ -151,7 +151,7 @@ struct KeysCommandTests {
 
     @Test("Commands at the same time lose no key")
     func concurrent() async throws {
-        let (_, path) = try file()
+        let (directory, path) = try file()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
                 group.addTask {
@@ -160,7 +160,7 @@ struct KeysCommandTests {
                 }
             }
         }
-        let ids = try Configuration.load(file: path).secretKeys.map(\.id)
+        let ids = try Configuration.load(file: directory.path + "/till.json").secretKeys.map(\.id)
         #expect(Set(ids) == Set(["backend"] + (0..<8).map { "k\($0)" }))
     }
 
