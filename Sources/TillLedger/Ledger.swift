@@ -44,7 +44,8 @@ public struct Ledger: Sendable {
         verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects)
         catalogs = CatalogHistory(settings.catalog, since: clock())
         let terms = PurchaseTerms(settings: settings, catalogs: catalogs, asksApple: serverAPI != nil)
-        let processor = PurchaseProcessor(database: database, clock: clock, entropy: entropy, terms: terms)
+        let processor = PurchaseProcessor(
+            database: database, clock: clock, entropy: entropy, log: log, terms: terms)
         let byAPI = serverAPI.map { [verifier] in
             SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
         }

@@ -55,13 +55,13 @@ public struct Server: Sendable {
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
             log: log, appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
-        heavy = HeavyWorkLimiter(heavyWork)
+        heavy = HeavyWorkLimiter(heavyWork, log: log)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: clock, uses: keyUses)
         idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
         operators = OperatorAuthentication(
-            configuration: configuration, clock: clock, entropy: entropy, uses: keyUses)
+            configuration: configuration, clock: clock, entropy: entropy, log: log, uses: keyUses)
     }
 
     /// The same server under another configuration. Both share everything that outlives a change: the ledger's

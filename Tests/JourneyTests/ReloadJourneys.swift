@@ -233,6 +233,37 @@ import TillThreads
         }
     }
 
+    @Test("The log's level changes with a reload, and the reload itself is a line")
+    func logLevel() async throws {
+        try await ServerProcess.withFiles { files in
+            let (process, port) = try await files.start()
+            func requests() -> Int {
+                process.complaints.split(separator: "\n").count { $0.contains("\"event\":\"request\"") }
+            }
+            _ = try await files.send(port, .get, "/v1/users/u1/wallet")
+            for _ in 0..<400 where requests() < 1 { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(requests() == 1)
+            try files.configure("logLevel", "debug")
+            #expect(try await till(files, "reload").output.contains("logLevel: the default → \"debug\""))
+            for _ in 0..<1_000 where !process.complaints.contains("\"event\":\"job_run\"") {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(process.complaints.contains("\"event\":\"job_run\""))
+            #expect(process.complaints.contains("\"event\":\"reloaded\""))
+            try files.configure("logLevel", "warning")
+            #expect(try await till(files, "reload").code == 0)
+            _ = try await files.send(port, .get, "/v1/users/u2/wallet")
+            try files.configure("listen", "127.0.0.1:1")
+            #expect(try await till(files, "reload").code == 1)
+            for _ in 0..<400 where !process.complaints.contains("reload_refused") {
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            #expect(process.complaints.contains("\"event\":\"reload_refused\""))
+            #expect(requests() == 1, "a warning was written, the request before it was not")
+            await stop(process)
+        }
+    }
+
     // MARK: Keys
 
     @Test("A secret key is rotated under load with the commands alone: no request fails")

@@ -20,14 +20,15 @@ package struct PurchaseIntake: Sendable {
         self.processor = processor
         self.verifier = verifier
         self.lookup = lookup
-        refusals = RefusalLog(database: processor.database, clock: processor.clock)
+        refusals = RefusalLog(database: processor.database, clock: processor.clock, log: processor.log)
     }
 
     /// The same entry point, with its limits and its refusal log, under other terms.
     func with(_ terms: PurchaseTerms) -> PurchaseIntake {
         var intake = self
         intake.processor = PurchaseProcessor(
-            database: processor.database, clock: processor.clock, entropy: processor.entropy, terms: terms)
+            database: processor.database, clock: processor.clock, entropy: processor.entropy, log: processor.log,
+            terms: terms)
         return intake
     }
 
@@ -216,9 +217,17 @@ package struct PurchaseIntake: Sendable {
         guard let stored else { return .unknown }
         guard stored.state == .quarantined else { return .decided }
         // The proof was valid when it arrived. If the configuration has changed since, Apple is asked again.
-        guard let bytes, let signed = try? await verify(String(decoding: bytes, as: UTF8.self)) else {
+        guard let bytes else { return .unknown }
+        do throws(ProofError) {
+            return .signed(try await verify(String(decoding: bytes, as: UTF8.self)))
+        } catch {
+            processor.log.write(
+                .proofPostponed,
+                [
+                    "transactionId": .text(id.text), "kind": "quarantined", "code": .text(error.refusal.rawValue),
+                    "cause": .text(error.detail),
+                ])
             return .unknown
         }
-        return .signed(signed)
     }
 }

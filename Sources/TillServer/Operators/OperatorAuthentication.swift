@@ -23,14 +23,16 @@ struct OperatorAuthentication: Sendable {
     private var hosts: Set<String>
     private let clock: Server.Clock
     private let entropy: Server.Entropy
+    private let log: Log
     /// The key that binds a login form to its browser. It lives as long as the process.
     private let formKey: [UInt8]
     private let uses: KeyUses
 
     init(
         configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy,
-        uses: KeyUses
+        log: Log = .none, uses: KeyUses = KeyUses()
     ) {
+        self.log = log
         operators = configuration.operators
         hosts = Self.hosts(configuration)
         self.clock = clock
@@ -81,7 +83,7 @@ struct OperatorAuthentication: Sendable {
         if let header = request.headers["Authorization"] {
             let parts = header.utf8.count <= Self.tokenLimit ? header.split(separator: " ") : []
             guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Self.missing }
-            let found = try key(token: String(parts[1]), from: request.clientNetwork)
+            let found = try key(token: String(parts[1]), from: request)
             return Visitor(session: DashboardSession(operatorID: found.id, formToken: nil))
         }
         let now = clock()
@@ -102,7 +104,7 @@ struct OperatorAuthentication: Sendable {
 
     /// The right token passes regardless of earlier wrong ones: with a lock-out, any client could lock operators out. A
     /// token is 256 random bits, so guessing fails; the wait bounds the record of failures.
-    func key(token: String, from client: String) throws -> SecretKey {
+    func key(token: String, from request: HTTPRequest) throws -> SecretKey {
         let now = clock()
         var refusal = Self.wrong
         if token.utf8.count <= Self.tokenLimit {
@@ -114,7 +116,10 @@ struct OperatorAuthentication: Sendable {
             case .unknown: break
             }
         }
-        guard !attempts.isTooMany(from: client, now: now) else { throw RefusalError(.tooManyRequests) }
+        if attempts.isTooMany(from: request.clientNetwork, now: now) { refusal = RefusalError(.tooManyRequests) }
+        log.write(
+            .operatorRefused,
+            ["code": .text(refusal.refusal.rawValue), "network": .text(request.clientNetworkForLogs)])
         throw refusal
     }
 

@@ -18,8 +18,9 @@ extension Server {
         }
         let key: SecretKey
         do {
-            key = try operators.key(token: form["token"] ?? "", from: request.clientNetwork)
+            key = try operators.key(token: form["token"] ?? "", from: request)
         } catch let refused as RefusalError {
+            RequestTrace.current?.note(code: refused.refusal.rawValue)
             var response = loginPage(
                 refused.refusal.status, request, localize,
                 notice: refused.refusal == .tooManyRequests ? .tooMany : .wrong, wanted: form["to"])

@@ -48,6 +48,8 @@ struct Configuration: Sendable {
     var reconciliation = ReconciliationSettings()
     /// The endpoints that receive events.
     var webhooks = WebhookSettings()
+    /// The least level of the log's lines.
+    var logLevel = Log.Level.info
     /// Files that contain a secret.
     var secretFiles: Set<String> = []
     /// The values as they are written, of settings that contain no secret and name no file.

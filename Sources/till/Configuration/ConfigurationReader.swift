@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 
 /// The configuration is invalid; contains all problems at once.
 struct ConfigurationError: Error, Hashable {
@@ -88,6 +89,9 @@ struct ConfigurationReader {
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
         configuration.webhooks = webhooks
+        if let level = setting(.logLevel).flatMap({ reader.choice($0, of: Log.Level.self) }) {
+            configuration.logLevel = level
+        }
         configuration.secretFiles = reader.secretFiles
         configuration.written = sources.settings.mapValues(\.value).filter { ConfigurationChanges.compares($0.key) }
         return configuration

@@ -13,7 +13,9 @@ struct RetiredKey {
     }
 
     func retire(in file: ConfigurationFile, _ call: Invocation) throws {
-        let found = try file.keys(call).map(\.name).filter { $0.id == id && (call.keyList == nil || $0.kind == call.keyList) }
+        let found = try file.keys(call).map(\.name).filter {
+            $0.id == id && (call.keyList == nil || $0.kind == call.keyList)
+        }
         guard let key = found.first else {
             throw CommandError(LocalizedText(en: "there is no key \"\(shown(id))\"", zh: "没有密钥“\(shown(id))”"))
         }

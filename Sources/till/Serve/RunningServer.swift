@@ -9,15 +9,15 @@ import TillThreads
 /// A server with its ledger and its socket, for `serve` and the demo, with an orderly shutdown.
 final class RunningServer: Sendable {
     /// The configuration in force, with what was made for it.
-    private struct Current {
+    struct Current {
         let configuration: Configuration
         let server: Server
         let router: Router
     }
 
-    private let current: Locked<Current>
-    private let state: ServerStateWriter
-    private let clock: @Sendable () -> Instant
+    let current: Locked<Current>
+    let state: ServerStateWriter
+    let clock: @Sendable () -> Instant
     private let ledger: SQLiteDatabase
     private let listener: Listener
     private let apple: AppleClient
@@ -30,8 +30,9 @@ final class RunningServer: Sendable {
     /// The server as it is configured now.
     var server: Server { current.withLock { $0.server } }
 
+    /// - Parameter log: takes the server's log lines; by default it drops them.
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects) async throws {
+    init(_ configuration: Configuration, process: ProcessEffects, log: Log = .none) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
@@ -48,13 +49,13 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        apple = try AppleClient(configuration, process: process)
+        apple = try AppleClient(configuration, process: process, log: log)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         let server: Server
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api,
+                log: log, appleEffects: apple.effects, serverAPI: apple.api,
                 verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
@@ -82,6 +83,9 @@ final class RunningServer: Sendable {
         settings.trustedProxies = configuration.trustedProxies
         // Each request asks once, and is answered under the configuration that it began with.
         let router: @Sendable () -> Router = { current.withLock { $0.router } }
+        settings.refusal = { request, language in
+            current.withLock { $0.server }.response(to: request, acceptLanguage: language)
+        }
         do {
             listener = try Listener(
                 configuration: settings, bodyLimit: { router().bodyLimit(method: $0, path: $1) },
@@ -109,82 +113,11 @@ final class RunningServer: Sendable {
     }
 
     /// Runs the background jobs until the task is cancelled.
-    ///
-    /// - Parameter onError: receives a job's name and the reason of its failure, in English.
-    func runJobs(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
+    func runJobs() async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.jobs.run(onError: onError) }
+            group.addTask { await self.jobs.run() }
             group.addTask { await self.state.run() }
         }
-    }
-
-    // MARK: Change without a restart
-
-    /// Reloads after each signal, one reload after the other, until the task is cancelled.
-    ///
-    /// - Parameters:
-    ///   - load: reads the whole configuration again; throws `CommandError` with all its errors.
-    ///   - report: receives the result of each reload.
-    func reload(
-        after signal: @Sendable () async -> Bool, load: @Sendable () throws -> Configuration,
-        report: @Sendable (ReloadReport) -> Void
-    ) async {
-        while await signal() {
-            let begun = monotonicNanoseconds()
-            var result = await reload(load)
-            result.begunAt = begun
-            log(result)
-            report(result)
-            state.write(result)
-        }
-    }
-
-    private func reload(_ load: @Sendable () throws -> Configuration) async -> ReloadReport {
-        let configuration: Configuration
-        do {
-            configuration = try load()
-        } catch let error as CommandError {
-            return .refused(error.reasons)
-        } catch let error as UsageError {
-            return .refused([error.message])
-        } catch {
-            return .refused([LocalizedText("\(error)")])
-        }
-        let old = current.withLock { $0 }
-        let changes = ConfigurationChanges(from: old.configuration, to: configuration)
-        guard changes.needRestart.isEmpty else {
-            return .refused(
-                changes.needRestart.map {
-                    LocalizedText(
-                        en: "\($0.rawValue): needs a restart; nothing was changed", zh: "\($0.rawValue)：需要重启；未作任何更改")
-                })
-        }
-        do {
-            let server = try await old.server.changed(to: configuration.server)
-            let next = Current(configuration: configuration, server: server, router: server.router)
-            current.withLock { $0 = next }
-        } catch let error as DatabaseError {
-            return .refused([
-                LocalizedText(
-                    en: "the ledger can't be written: \(error.detail)", zh: "账本无法写入：\(error.detail)")
-            ])
-        } catch {
-            return .refused([LocalizedText("\(error)")])
-        }
-        let now = clock()
-        let known = Set(old.configuration.warnings(at: now))
-        return ReloadReport(
-            outcome: changes.applied.isEmpty ? .unchanged : .reloaded, lines: changes.applied,
-            warnings: configuration.warnings(at: now).filter { !known.contains($0) })
-    }
-
-    private func log(_ report: ReloadReport) {
-        let lines = report.lines.map(\.en).joined(separator: "; ")
-        switch report.outcome {
-        case .reloaded, .unchanged: server.log.write(.reloaded, ["changes": .text(lines)])
-        case .refused: server.log.write(.reloadRefused, ["reasons": .text(lines)])
-        }
-        for warning in report.warnings { server.log.write(.startWarning, ["text": .text(warning.en)]) }
     }
 
     /// Answers the requests in progress, then closes the ledger, so no answered request is lost.

@@ -1,5 +1,6 @@
 import TillBilling
 import TillJSON
+import TillLedger
 
 extension Command {
     /// `till serve`: the server, until it receives a stop signal.
@@ -17,44 +18,52 @@ extension Command {
                 处理完进行中的请求，关闭账本。再次收到信号则立即结束；即便如此，已应答的内容也不会丢失。
                 SIGHUP 或 `till reload` 让它重新读取配置。
                 """),
-        flags: Configuration.flags + [.unsafeHTTP]
+        flags: Configuration.flags + [.unsafeHTTP, .log]
     ) { call in
+        let output = try ServerLog(call)
+        defer { output.end() }
+        do {
+            try await serve(call, output)
+            return .done
+        } catch let failure as CommandError where output.format == .json {
+            output.startFailed(failure.reasons, in: call.language)
+            return .refused
+        }
+    }
+
+    private static func serve(_ call: Invocation, _ output: ServerLog) async throws {
         // First of all: a SIGHUP before the server listens is answered with a reload, not with the end of the process.
         let untilHungUp = call.process.waitForHangUp()
         let configuration = try Configuration.load(for: call)
-        let untilStopped = call.process.waitForStop()
+        output.setLevel(configuration.logLevel)
+        let (log, untilStopped) = (output.log, call.process.waitForStop())
+        log.write(.starting, configuration.logFields)
         for warning in configuration.warnings(at: call.process.clock()) {
-            call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
+            log.write(.startWarning, ["text": .text(warning(call.language))])
         }
-        let running = try await RunningServer(configuration, process: call.process)
+        let running = try await RunningServer(configuration, process: call.process, log: log)
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
+        log.write(.listening, ["address": .text("http://\(address)")])
         if call.wantsJSON {
             call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())
         } else {
             call.say(LocalizedText(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
         await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { await running.runJobs() }
             jobs.addTask {
-                await running.runJobs { job, why in
-                    call.warn(LocalizedText(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
-                }
-            }
-            jobs.addTask {
-                await running.reload(after: untilHungUp, load: { try Configuration.load(for: call) }) { report in
-                    for line in report.outcome == .refused ? [ReloadReport.refusal] + report.lines : report.announcement
-                    {
-                        call.warn(line)
-                    }
-                    for warning in report.warnings {
-                        call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
-                    }
-                }
+                await running.reload(
+                    ConfigurationReload(
+                        signal: untilHungUp, load: { try Configuration.load(for: call) },
+                        apply: { output.setLevel($0.logLevel) }, language: call.language))
             }
             await untilStopped()
             call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
+            let start = call.process.clock()
+            log.write(.drainBegins)
             jobs.cancelAll()
             await running.stop()
+            log.write(.stopped, ["ms": .integer(max(0, call.process.clock().milliseconds - start.milliseconds))])
         }
-        return .done
     }
 }

@@ -100,8 +100,13 @@ final class ServerProcess: Sendable {
     // MARK: The process
 
     /// Starts `till serve` and waits until it listens.
-    func start(_ more: [String] = []) async throws -> (process: TillProcess, port: UInt16) {
-        let process = try TillProcess.start(["serve", "--config", configurationFile, "--json"] + more)
+    ///
+    /// - Parameter readsErrors: false lets its stderr fill up.
+    func start(
+        _ more: [String] = [], readsErrors: Bool = true
+    ) async throws -> (process: TillProcess, port: UInt16) {
+        let process = try TillProcess.start(
+            ["serve", "--config", configurationFile, "--json"] + more, readsErrors: readsErrors)
         started.withLock { $0.append(process) }
         for await line in process.lines {
             let address = try JSONValue(decoding: line).at("listening").text

@@ -22,12 +22,16 @@ final class TillProcess: Sendable {
 
     static var executable: URL { programs.appendingPathComponent("till") }
 
-    /// - Parameter other: another program than `till`, by its path.
-    static func start(_ arguments: [String], executable other: String? = nil) throws -> TillProcess {
-        try TillProcess(other ?? executable.path, arguments)
+    /// - Parameters:
+    ///   - other: another program than `till`, by its path.
+    ///   - readsErrors: false lets its stderr fill up until it ends.
+    static func start(
+        _ arguments: [String], executable other: String? = nil, readsErrors: Bool = true
+    ) throws -> TillProcess {
+        try TillProcess(other ?? executable.path, arguments, readsErrors: readsErrors)
     }
 
-    private init(_ program: String, _ arguments: [String]) throws {
+    private init(_ program: String, _ arguments: [String], readsErrors: Bool) throws {
         let (stdin, stdout, stderr) = (try Ends(), try Ends(), try Ends())
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -61,16 +65,21 @@ final class TillProcess: Sendable {
         } end: {
             continuation.finish()
         }
-        Self.read(stderr.read) {
-            _ = errors.add($0)
-        } end: {
-            ending.isSilent = true
+        if readsErrors {
+            Self.read(stderr.read) {
+                _ = errors.add($0)
+            } end: {
+                ending.isSilent = true
+            }
         }
         Thread.detachNewThread {
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
             // As the macros WIFEXITED and WTERMSIG compute it.
             ending.code = status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f)
+            guard !readsErrors else { return }
+            close(stderr.read)
+            ending.isSilent = true
         }
     }
 
@@ -105,10 +114,17 @@ final class TillProcess: Sendable {
 
     var complaints: String { errors.text }
 
-    /// Its stderr without the warnings at its start: the tests' tokens contain no `iat`.
+    /// The log lines of `till serve --log json`.
+    var logLines: [JSONValue] {
+        get throws { try complaints.split(separator: "\n").map { try JSONValue(decoding: String($0)) } }
+    }
+
+    /// Its stderr without the log's record of an ordinary run, and without the warnings at its start: the tests' tokens
+    /// contain no `iat`.
     var complaintsBesideWarnings: [Substring] {
         complaints.split(separator: "\n").filter {
-            !$0.contains("maximumLifetime") && !$0.contains("neither an In-App Purchase Key")
+            !$0.contains(#""level":"info""#) && !$0.contains(#""event":"start_warning""#)
+                && !$0.contains(#""of":"request""#)
         }
     }
 
