@@ -10,7 +10,7 @@ public struct Ledger: Sendable {
     /// Returns the requested number of unpredictable bytes.
     public typealias Entropy = @Sendable (Int) -> [UInt8]
 
-    package let settings: LedgerSettings
+    package private(set) var settings: LedgerSettings
     package let database: any Database
     package let clock: Clock
     /// For rate limits and what meets clocks outside: user tokens, sessions, signatures of webhooks. It differs from
@@ -19,10 +19,10 @@ public struct Ledger: Sendable {
     package let entropy: Entropy
     /// Where log lines go.
     package let log: Log
-    package let catalogs: CatalogHistory
+    package private(set) var catalogs: CatalogHistory
     package let verifier: ProofVerifier
     /// The single entry point for purchases.
-    package let intake: PurchaseIntake
+    package private(set) var intake: PurchaseIntake
     /// Apple's API for reading and for tasks; nil without an In-App Purchase Key.
     package let serverAPI: ServerAPI?
     package let dryRuns = DryRunQueue()
@@ -48,9 +48,7 @@ public struct Ledger: Sendable {
         self.serverAPI = serverAPI
         verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects)
         catalogs = CatalogHistory(settings.catalog, since: clock())
-        let terms = PurchaseTerms(
-            settings: settings, catalogs: catalogs,
-            tasks: serverAPI.map { _ in AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) })
+        let terms = PurchaseTerms(settings: settings, catalogs: catalogs, asksApple: serverAPI != nil)
         let processor = PurchaseProcessor(
             database: database, clock: clock, entropy: entropy, log: log, terms: terms)
         let byAPI = serverAPI.map { [verifier] in
@@ -59,6 +57,19 @@ public struct Ledger: Sendable {
         intake = PurchaseIntake(
             processor: processor, machineClock: self.machineClock, verifier: verifier,
             lookup: byAPI ?? verifyReceipt.map { SignedTransactionLookup($0, clock: clock) })
+    }
+
+    /// The same ledger under other settings: database, verifier, limits and dry runs are shared. Work that has begun
+    /// continues under the settings it began with. What Apple's proofs must satisfy does not change.
+    package func with(_ changed: LedgerSettings) -> Ledger {
+        var ledger = self
+        ledger.settings = changed
+        ledger.settings.apple = settings.apple
+        if !catalogs.isOf(changed.catalog) { ledger.catalogs = CatalogHistory(changed.catalog, since: clock()) }
+        let terms = PurchaseTerms(
+            settings: ledger.settings, catalogs: ledger.catalogs, asksApple: serverAPI != nil)
+        ledger.intake = intake.with(terms)
+        return ledger
     }
 
     /// The customers' reminders, for use inside a write.
@@ -73,6 +84,12 @@ struct PurchaseTerms: Sendable {
     let catalogs: CatalogHistory
     /// The policy for tasks for Apple; nil without an In-App Purchase Key.
     let tasks: AppleTasks.Policy?
+
+    init(settings: LedgerSettings, catalogs: CatalogHistory, asksApple: Bool) {
+        self.settings = settings
+        self.catalogs = catalogs
+        tasks = asksApple ? AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) : nil
+    }
 }
 
 /// The settings that a ledger needs. The caller reads them from its own source.

@@ -121,7 +121,7 @@ extension Server {
                 let visitor = try limiter.check(request, isCheap: true) {
                     guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
                         let visitor = try operators.visitor(request)
-                    else { throw RefusalError(.unauthorized) }
+                    else { throw OperatorAuthentication.missing }
                     return visitor
                 }
                 var call = Call(request: request, parameters: parameters, credential: .anonymous)
@@ -140,7 +140,9 @@ extension Server {
                 return (credential, nil)
             }
             guard request.headers["Authorization"] != nil, let visitor = try operators.visitor(request) else {
-                throw RefusalError(.unauthorized)
+                throw RefusalError(
+                    .unauthorized, "send an operator token or a secret key as \"Authorization: Bearer …\"",
+                    zh: "请以 \"Authorization: Bearer …\" 发送运营令牌或后端密钥")
             }
             return (.anonymous, visitor.session.operatorID)
         }

@@ -10,20 +10,20 @@ public struct Server: Sendable {
     public typealias Clock = Ledger.Clock
     public typealias Entropy = Ledger.Entropy
 
-    public let configuration: ServerConfiguration
+    public private(set) var configuration: ServerConfiguration
     /// The ledger: tables, intake, wallet, outbox and tasks for Apple.
-    public let ledger: Ledger
+    public private(set) var ledger: Ledger
     /// Sends the events of the outbox; nil sends none, regardless of the configuration.
     let webhookSend: HTTPSend?
-    let authentication: Authentication
+    private(set) var authentication: Authentication
     let idempotency: Idempotency
     let recordedCustomers = RecordedCustomers()
-    let operators: OperatorAuthentication
+    private(set) var operators: OperatorAuthentication
     let receiptResponses: ReceiptResponses
     let heavy: HeavyWorkLimiter
     let unknownSigners = UnknownSigners()
     let readiness = ReadinessCheck()
-    let limiter: RequestLimiter
+    private(set) var limiter: RequestLimiter
     /// The sizes of the tables that callers without a purchase add to.
     let unpaidRows = UnpaidRows()
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
@@ -33,6 +33,11 @@ public struct Server: Sendable {
     let offerRateLimit = SourceRateLimit(RateLimit(burst: 30, interval: 30_000))
     let reportLimiter = ReportLimiter()
     let jobHistory = JobHistory()
+    /// When each key was last accepted.
+    public let keyUses = KeyUses()
+    private let startedAt: Instant
+    /// When the configuration last changed without a restart; nil before the first change.
+    private(set) var changedAt: Instant?
 
     /// - Parameters:
     ///   - clock: the time of purchases; beside an emulated store, the store's.
@@ -52,6 +57,7 @@ public struct Server: Sendable {
         verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
+        startedAt = clock()
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, machineClock: machineClock,
             entropy: entropy, log: log, appleEffects: appleEffects, serverAPI: serverAPI,
@@ -59,12 +65,38 @@ public struct Server: Sendable {
         heavy = HeavyWorkLimiter(heavyWork, log: log)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
-        authentication = Authentication(configuration: configuration, clock: ledger.machineClock)
+        authentication = Authentication(configuration: configuration, clock: ledger.machineClock, uses: keyUses)
         limiter = RequestLimiter(configuration.limits, clock: ledger.machineClock, log: log)
         idempotency = Idempotency(
             ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: ledger.machineClock)
         operators = OperatorAuthentication(
-            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log)
+            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log, uses: keyUses)
+    }
+
+    /// The same server under another configuration. Both share everything that outlives a change: the ledger's
+    /// database, limits, idempotency keys in flight, sessions of operators who stay, and the history of jobs. What
+    /// concerns Apple does not change: its environments, roots and keys.
+    ///
+    /// - Throws: `DatabaseError` if the new catalogue can't be recorded. Nothing has changed then.
+    public func changed(to wanted: ServerConfiguration) async throws -> Server {
+        // Recorded first, so that requests in flight know their own catalogue by its number.
+        try await ledger.recordCatalog()
+        var server = self
+        server.configuration = wanted
+        server.configuration.apple = configuration.apple
+        server.configuration.inAppPurchaseKey = configuration.inAppPurchaseKey
+        server.ledger = ledger.with(server.configuration.ledger)
+        try await server.ledger.recordCatalog()
+        // Endpoints that the last pass of deliveries did not see yet keep their start.
+        try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt).register()
+        server.changedAt = clock()
+        server.authentication = Authentication(
+            configuration: server.configuration, clock: machineClock, uses: keyUses)
+        if server.configuration.limits != configuration.limits {
+            server.limiter = RequestLimiter(server.configuration.limits, clock: machineClock, log: log)
+        }
+        server.operators = operators.changed(to: server.configuration)
+        return server
     }
 
     public var database: any Database { ledger.database }

@@ -74,20 +74,43 @@ public struct SecretKey: Sendable, Hashable {
     public let id: String
     /// SHA-256 of the key's text.
     public let sha256: [UInt8]
+    public var validity: KeyValidity
 
-    public init(id: String, sha256: [UInt8]) {
+    public init(id: String, sha256: [UInt8], validity: KeyValidity = .always) {
         self.id = id
         self.sha256 = sha256
+        self.validity = validity
     }
 }
 
 /// How an app's user tokens are verified. Each key has one algorithm, so a token can't choose it.
-public struct UserTokenKey: Sendable {
-    public enum Algorithm: Sendable {
+public struct UserTokenKey: Sendable, Hashable {
+    public enum Algorithm: Sendable, Hashable {
         /// A shared secret of at least 32 bytes.
         case hs256(secret: [UInt8])
         /// A public key on P-256.
         case es256(PublicKey)
+
+        /// Its name in a token's header.
+        public var name: String {
+            switch self {
+            case .hs256: "HS256"
+            case .es256: "ES256"
+            }
+        }
+
+        private var material: [UInt8] {
+            switch self {
+            case .hs256(let secret): secret
+            case .es256(let key): key.der
+            }
+        }
+
+        public static func == (left: Algorithm, right: Algorithm) -> Bool {
+            left.name == right.name && left.material == right.material
+        }
+
+        public func hash(into hasher: inout Hasher) { hasher.combine(material) }
     }
 
     /// Also the `kid` that a token may name.
@@ -97,6 +120,7 @@ public struct UserTokenKey: Sendable {
     public let audience: String?
     /// Maximum seconds from `iat` to `exp`; a token then needs `iat`. Nil sets no limit.
     public let maximumLifetime: Int64?
+    public var validity = KeyValidity.always
 
     public init(
         id: String, algorithm: Algorithm, issuer: String? = nil, audience: String? = nil,

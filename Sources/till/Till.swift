@@ -13,7 +13,7 @@ struct Till {
         let signals = Signals.take()
         let process = ProcessEffects(
             console: .ofProcess(), environment: environmentVariables(), clock: now,
-            entropy: RandomBytes.make, waitForStop: signals.waitForStop)
+            entropy: RandomBytes.make, waitForStop: signals.waitForStop, waitForHangUp: signals.waitForHangUp)
         // `run` is nonisolated, so commands run off the main actor, which stays free.
         let code = await Program(commands: Command.all, process: process).run(Array(CommandLine.arguments.dropFirst()))
         exit(code.rawValue)

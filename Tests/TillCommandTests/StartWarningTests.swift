@@ -84,7 +84,7 @@ struct StartWarningTests {
                 {"database": "sqlite:a.db", "catalog": \(sampleCatalog)\(members),
                  "apple": {"bundleId": "a", "appAppleId": 1, "environments": [\(environments)]\(apple)}}
                 """)
-            let found = try Configuration.load(file: file).keyWarnings
+            let found = try Configuration.load(file: file).missingKeyWarnings
             for warning in found { #expect(!warning.zh.isEmpty && warning.zh != warning.en) }
             return found
         }

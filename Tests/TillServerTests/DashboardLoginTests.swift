@@ -284,13 +284,14 @@ import TillHTTP
     @Test("Sessions and counted addresses are bounded")
     func bounds() {
         let sessions = OperatorSessions()
+        let anna = SecretKey(id: "anna", sha256: [1])
         let now = Instant(seconds: 1_790_000_000)
         var cookies: [String] = []
         for number in 0...OperatorSessions.capacity {
             let began = now.adding(milliseconds: Int64(number))
-            cookies.append(sessions.begin(operatorID: "anna", now: began, entropy: RandomBytes.make))
+            cookies.append(sessions.begin(for: anna, now: began, entropy: RandomBytes.make))
         }
-        let found = cookies.filter { sessions.find($0, now: now) != nil }
+        let found = cookies.filter { sessions.find($0, now: now, whose: { $0 == anna }) != nil }
         #expect(found.count == OperatorSessions.capacity)
         #expect(found.last == cookies.last)
 

@@ -8,7 +8,7 @@ package final class CatalogHistory: Sendable {
     package let current: Catalog
     private let sha256: [UInt8]
     private let body: [UInt8]
-    /// When this server was started with it.
+    /// When this server began to use it.
     private let since: Instant
 
     private struct Known {
@@ -21,12 +21,16 @@ package final class CatalogHistory: Sendable {
 
     private let known = Locked(Known())
 
+    /// - Parameter since: when the server began to use the catalogue: its start, or a change without a restart.
     package init(_ catalog: Catalog, since: Instant) {
         current = catalog
         body = SortedJSON.encode(catalog)
         sha256 = Digest.sha256.hash(body)
         self.since = since
     }
+
+    /// Whether this is the history of the same catalogue, byte by byte.
+    func isOf(_ catalog: Catalog) -> Bool { SortedJSON.encode(catalog) == body }
 
     /// The number of the current catalogue, once it is in the ledger.
     var number: Int64? { known.withLock(\.number) }
@@ -42,7 +46,8 @@ package final class CatalogHistory: Sendable {
                 number: stored.version, since: stored.since,
                 catalog: stored.sha256 == sha256 ? current : try SortedJSON.decode(Catalog.self, from: stored.body))
         }
-        if newest?.sha256 != sha256 {
+        // A catalogue that is in the ledger and no longer the newest was replaced; requests that began with it go on.
+        if newest?.sha256 != sha256, number == nil {
             all.append(
                 CatalogVersions.Version(
                     number: (newest?.version ?? 0) + 1, since: try table.start(byClock: since), catalog: current))
@@ -52,8 +57,8 @@ package final class CatalogHistory: Sendable {
         return versions
     }
 
-    /// Records the current catalogue in the ledger, once for each process. A server does this when its jobs begin, and
-    /// before it opens its first order or processes its first purchase.
+    /// Records the current catalogue in the ledger, once for each use of it. A server does this when its jobs begin,
+    /// before it opens its first order or processes its first purchase, and before a change without a restart.
     ///
     /// - Returns: its number.
     func record(in database: any Database) async throws -> Int64 {

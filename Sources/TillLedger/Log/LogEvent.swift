@@ -8,6 +8,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case startFailed = "start_failed"
     case listening
     case drainBegins = "drain_begins"
+    case reloaded
+    case reloadRefused = "reload_refused"
     case stopped
     case linesDropped = "log_lines_dropped"
     case linesSuppressed = "log_lines_suppressed"
@@ -60,6 +62,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .debug
         case .starting,
             .listening,
+            .reloaded,
             .drainBegins,
             .stopped,
             .request,
@@ -73,6 +76,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .reconciliationFinished:
             .info
         case .startWarning,
+            .reloadRefused,
             .linesDropped,
             .linesSuppressed,
             .proofRefused,

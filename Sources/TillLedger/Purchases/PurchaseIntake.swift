@@ -6,7 +6,7 @@ import TillCrypto
 /// claim, a receipt or a waiting proof. It verifies, asks Apple for what a receipt hides, logs refusals, and has the
 /// rest processed in one commit.
 package struct PurchaseIntake: Sendable {
-    package let processor: PurchaseProcessor
+    package private(set) var processor: PurchaseProcessor
     package let verifier: ProofVerifier
     /// Nil without an In-App Purchase Key and without a shared secret: then only the order id beside a receipt can name
     /// the owner.
@@ -27,6 +27,15 @@ package struct PurchaseIntake: Sendable {
         self.lookup = lookup
         refusals = RefusalLog(
             database: processor.database, clock: processor.clock, machineClock: machineClock, log: processor.log)
+    }
+
+    /// The same entry point, with its limits and its refusal log, under other terms.
+    func with(_ terms: PurchaseTerms) -> PurchaseIntake {
+        var intake = self
+        intake.processor = PurchaseProcessor(
+            database: processor.database, clock: processor.clock, entropy: processor.entropy, log: processor.log,
+            terms: terms)
+        return intake
     }
 
     package enum Outcome: Sendable {

@@ -45,18 +45,31 @@ public struct BackgroundJobs: Sendable {
     }
 
     public let all: [Job]
-    private let server: Server
+    /// The server as it is configured now.
+    private let current: @Sendable () -> Server
     private let pause: @Sendable (Int64) async -> Void
 
     /// Create this before the server answers its first request: a new webhook endpoint gets the events from then on.
     ///
     /// - Parameter pause: returns after that many milliseconds, or at once when the calling task is cancelled.
     public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
-        let webhooks = WebhookDeliveries(server)
-        all = Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
-        self.server = server
+        self.init(current: { server }, pause: pause)
+    }
+
+    /// For a server whose configuration changes without a restart.
+    ///
+    /// - Parameter current: the server as it is configured now. Each pass asks once, and ends with the same answer.
+    public init(current: @escaping @Sendable () -> Server, pause: @escaping @Sendable (Int64) async -> Void) {
+        let startedAt = current().clock()
+        let webhooks = Job(name: "webhooks", interval: 1_000) { server in
+            _ = try await WebhookDeliveries(server, startedAt: server.changedAt ?? startedAt).deliverAll()
+        }
+        all = Self.usual + [webhooks]
+        self.current = current
         self.pause = pause
     }
+
+    private var server: Server { current() }
 
     /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval.
     public func run() async {

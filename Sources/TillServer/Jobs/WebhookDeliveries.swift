@@ -24,9 +24,11 @@ public struct WebhookDeliveries: Sendable {
     static let memory: Int64 = 30 * 86_400_000
 
     /// Create this before the server answers its first request: a new endpoint gets the events from then on.
-    public init(_ server: Server) {
+    ///
+    /// - Parameter startedAt: when the server learnt of its endpoints; now, if nil.
+    public init(_ server: Server, startedAt: Instant? = nil) {
         self.server = server
-        startedAt = server.clock()
+        self.startedAt = startedAt ?? server.clock()
     }
 
     /// Runs one pass over everything that is due and returns the number of attempts. A failing endpoint does not delay
@@ -35,7 +37,7 @@ public struct WebhookDeliveries: Sendable {
     public func deliverAll() async throws -> Int {
         try await server.ledger.placeEvents()
         guard let send = server.webhookSend else { return 0 }
-        for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint) }
+        try await register()
         let endpoints = server.configuration.webhooks.endpoints.filter { !$0.isDisabled }
         let deadline = server.machineClock().adding(milliseconds: Self.passLength)
         let attempts = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -51,6 +53,12 @@ public struct WebhookDeliveries: Sendable {
     }
 
     // MARK: One endpoint
+
+    /// Records the endpoints that the ledger does not know yet, each with its first event.
+    func register() async throws {
+        guard server.webhookSend != nil else { return }
+        for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint) }
+    }
 
     private func register(_ endpoint: WebhookEndpoint) async throws {
         let (id, url, now) = (endpoint.id, endpoint.url.description, server.clock())

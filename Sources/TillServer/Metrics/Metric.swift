@@ -43,7 +43,8 @@ struct Metric: Sendable {
 
     private static func number(_ value: Double) -> String {
         if value == value.rounded(), abs(value) < 9e15 { return String(Int64(value)) }
-        return value.isNaN ? "NaN" : "\(value)"
+        guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
+        return "\(value)"
     }
 
     private static func escaped(_ text: String, quotes: Bool = false) -> String {

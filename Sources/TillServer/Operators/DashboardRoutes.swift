@@ -35,7 +35,7 @@ extension Server {
         publicPage { request, parameters, localize in
             guard let visitor = try operators.visitor(request) else {
                 // The script requests part of a page and can't follow a redirect to a form, so it gets 401.
-                if request.path == Paths.dashboardLive { throw RefusalError(.unauthorized) }
+                if request.path == Paths.dashboardLive { throw OperatorAuthentication.missing }
                 return .redirect(to: request.method == .post ? .login : .login(then: request))
             }
             RequestTrace.current?.note(caller: "operator:\(visitor.session.operatorID)")
@@ -50,7 +50,7 @@ extension Server {
     private var operatorsOnly: Admission.Decide {
         admit { head in
             guard operators.isAddressedHere(head), try operators.visitor(head) != nil else {
-                throw RefusalError(.unauthorized)
+                throw OperatorAuthentication.missing
             }
         }
     }

@@ -19,24 +19,46 @@ struct OperatorAuthentication: Sendable {
 
     let sessions = OperatorSessions()
     private let attempts = LoginAttempts()
-    private let operators: [SecretKey]
-    private let hosts: Set<String>
+    private var operators: [SecretKey]
+    private var hosts: Set<String>
     private let clock: Server.Clock
     private let entropy: Server.Entropy
     private let log: Log
     /// The key that binds a login form to its browser. It lives as long as the process.
     private let formKey: [UInt8]
+    private let uses: KeyUses
 
     init(
         configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy,
-        log: Log = .none
+        log: Log = .none, uses: KeyUses = KeyUses()
     ) {
         self.log = log
         operators = configuration.operators
-        hosts = Set(["127.0.0.1", "localhost", "[::1]"] + configuration.dashboardHosts.map { $0.lowercased() })
+        hosts = Self.hosts(configuration)
         self.clock = clock
         self.entropy = entropy
+        self.uses = uses
         formKey = entropy(32)
+    }
+
+    /// The same login under another configuration. Operators who stay keep their sessions; those whose token was
+    /// removed or replaced lose them at once.
+    func changed(to configuration: ServerConfiguration) -> OperatorAuthentication {
+        var changed = self
+        changed.operators = configuration.operators
+        changed.hosts = Self.hosts(configuration)
+        let now = clock()
+        sessions.endAll { changed.accepts($0, at: now) }
+        return changed
+    }
+
+    private static func hosts(_ configuration: ServerConfiguration) -> Set<String> {
+        Set(["127.0.0.1", "localhost", "[::1]"] + configuration.dashboardHosts.map { $0.lowercased() })
+    }
+
+    /// Whether a session that this token opened goes on. A changed expiry date is no other token.
+    private func accepts(_ key: SecretKey, at now: Instant) -> Bool {
+        operators.contains { $0.id == key.id && $0.sha256 == key.sha256 && $0.validity.state(at: now) == .valid }
     }
 
     var hasOperators: Bool { !operators.isEmpty }
@@ -60,13 +82,14 @@ struct OperatorAuthentication: Sendable {
     func visitor(_ request: HTTPRequest) throws -> Visitor? {
         if let header = request.headers["Authorization"] {
             let parts = header.utf8.count <= Self.tokenLimit ? header.split(separator: " ") : []
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw RefusalError(.unauthorized) }
-            let found = try operatorID(token: String(parts[1]), from: request)
-            return Visitor(session: DashboardSession(operatorID: found, formToken: nil))
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Self.missing }
+            let found = try key(token: String(parts[1]), from: request)
+            return Visitor(session: DashboardSession(operatorID: found.id, formToken: nil))
         }
-        guard let cookie = request.cookie(Self.sessionCookie), let session = sessions.find(cookie, now: clock()) else {
-            return nil
-        }
+        let now = clock()
+        guard let cookie = request.cookie(Self.sessionCookie),
+            let session = sessions.find(cookie, now: now, whose: { accepts($0, at: now) })
+        else { return nil }
         return Visitor(session: session, cookie: cookie)
     }
 
@@ -81,21 +104,36 @@ struct OperatorAuthentication: Sendable {
 
     /// The right token passes regardless of earlier wrong ones: with a lock-out, any client could lock operators out. A
     /// token is 256 random bits, so guessing fails; the wait bounds the record of failures.
-    func operatorID(token: String, from request: HTTPRequest) throws -> String {
+    func key(token: String, from request: HTTPRequest) throws -> SecretKey {
+        let now = clock()
+        var refusal = Self.wrong
         if token.utf8.count <= Self.tokenLimit {
-            let digest = Digest.sha256.hash(token.utf8)
-            if let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) { return found.id }
+            switch operators.find(token, at: now) {
+            case .accepted(let key):
+                uses.accepted(key.id, of: .operators, at: now)
+                return key
+            case .refused(let key): refusal = key.validity.refusal(of: key.id, at: now)
+            case .unknown: break
+            }
         }
-        let wait = attempts.wait(of: request.clientNetwork, now: clock())
-        let refusal: Refusal = wait == nil ? .unauthorized : .tooManyRequests
+        if let wait = attempts.wait(of: request.clientNetwork, now: now) {
+            refusal = RefusalError(.tooManyRequests, retryAfter: wait)
+        }
         log.write(
             .operatorRefused,
-            ["code": .text(refusal.rawValue), "network": .text(request.clientNetworkForLogs)])
-        throw RefusalError(refusal, retryAfter: wait)
+            ["code": .text(refusal.refusal.rawValue), "network": .text(request.clientNetworkForLogs)])
+        throw refusal
     }
 
+    /// For a request without a credential.
+    static let missing = RefusalError(
+        .unauthorized, "send an operator token as \"Authorization: Bearer …\", or log in at /dashboard/login",
+        zh: "请以 \"Authorization: Bearer …\" 发送运营令牌，或在 /dashboard/login 登录")
+    private static let wrong = RefusalError(
+        .unauthorized, "this is not the token of an operator of this server", zh: "这不是本服务器任何运营人员的令牌")
+
     /// - Returns: the value of the session's cookie.
-    func begin(operatorID: String) -> String { sessions.begin(operatorID: operatorID, now: clock(), entropy: entropy) }
+    func begin(for key: SecretKey) -> String { sessions.begin(for: key, now: clock(), entropy: entropy) }
 
     /// Binds a login form to a browser, so that another site can't log the visitor in as a different operator. Returns
     /// the cookie, which a page that is already open keeps, and the matching token for the form.

@@ -20,9 +20,9 @@ extension Server {
         guard operators.isLoginForm(request, token: form["form"] ?? "") else {
             return loginPage(403, request, localize, notice: .expired, wanted: form["to"])
         }
-        let operatorID: String
+        let key: SecretKey
         do {
-            operatorID = try operators.operatorID(token: form["token"] ?? "", from: request)
+            key = try operators.key(token: form["token"] ?? "", from: request)
         } catch let refused as RefusalError {
             RequestTrace.current?.note(code: refused.refusal.rawValue)
             var response = loginPage(
@@ -34,7 +34,7 @@ extension Server {
         if let old = request.cookie(OperatorAuthentication.sessionCookie) { operators.sessions.end(old) }
         var response = HTTPResponse.redirect(to: form["to"].flatMap(DashboardLink.init(wanted:)) ?? .home)
         response.setCookie(
-            OperatorAuthentication.sessionCookie, operators.begin(operatorID: operatorID),
+            OperatorAuthentication.sessionCookie, operators.begin(for: key),
             seconds: OperatorSessions.lifetimeSeconds, for: request)
         response.setCookie(OperatorAuthentication.loginCookie, nil, for: request)
         return response

@@ -10,6 +10,8 @@ final class OperatorSessions: Sendable {
 
     private struct Entry {
         let session: DashboardSession
+        /// The token that opened it.
+        let key: SecretKey
         let expires: Instant
     }
 
@@ -17,10 +19,10 @@ final class OperatorSessions: Sendable {
     private let sessions = Locked<[[UInt8]: Entry]>([:])
 
     /// - Returns: the value of the cookie.
-    func begin(operatorID: String, now: Instant, entropy: Server.Entropy) -> String {
+    func begin(for key: SecretKey, now: Instant, entropy: Server.Entropy) -> String {
         let cookie = Base64.encode(entropy(32), .url)
         let entry = Entry(
-            session: DashboardSession(operatorID: operatorID, formToken: Base64.encode(entropy(32), .url)),
+            session: DashboardSession(operatorID: key.id, formToken: Base64.encode(entropy(32), .url)), key: key,
             expires: now.adding(seconds: Self.lifetimeSeconds))
         sessions.withLock { sessions in
             sessions = sessions.filter { $0.value.expires > now }
@@ -32,16 +34,24 @@ final class OperatorSessions: Sendable {
         return cookie
     }
 
-    func find(_ cookie: String, now: Instant) -> DashboardSession? {
+    /// - Parameter isAccepted: whether the token that opened the session is still accepted. If not, the session ends.
+    func find(
+        _ cookie: String, now: Instant, whose isAccepted: (SecretKey) -> Bool
+    ) -> DashboardSession? {
         let key = Digest.sha256.hash(cookie.utf8)
         return sessions.withLock { sessions in
             guard let entry = sessions[key] else { return nil }
-            guard entry.expires > now else {
+            guard entry.expires > now, isAccepted(entry.key) else {
                 sessions[key] = nil
                 return nil
             }
             return entry.session
         }
+    }
+
+    /// Ends every session whose token is no longer accepted.
+    func endAll(except isAccepted: (SecretKey) -> Bool) {
+        sessions.withLock { sessions in sessions = sessions.filter { isAccepted($0.value.key) } }
     }
 
     func end(_ cookie: String) {

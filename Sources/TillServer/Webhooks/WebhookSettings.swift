@@ -13,7 +13,7 @@ public struct WebhookSettings: Sendable {
 }
 
 /// One endpoint that receives events.
-public struct WebhookEndpoint: Sendable {
+public struct WebhookEndpoint: Sendable, Hashable {
     /// Its name in the delivery history.
     public let id: String
     public let url: WebhookURL
@@ -23,7 +23,7 @@ public struct WebhookEndpoint: Sendable {
     public var types: Set<String>?
     /// Nothing is sent to it; its history and its position are kept.
     public var isDisabled = false
-    /// A new endpoint gets the events from this instant on; from the start of the server, if nil.
+    /// A new endpoint gets the events from this instant on; if nil, from the moment when the server learns of it.
     public var start: Instant?
 
     /// - Parameter secrets: at least one.
@@ -38,7 +38,7 @@ public struct WebhookEndpoint: Sendable {
 }
 
 /// A secret as Standard Webhooks writes it: `whsec_` and 24 to 64 bytes in base64.
-public struct WebhookSecret: Sendable {
+public struct WebhookSecret: Sendable, Hashable {
     public static let prefix = "whsec_"
     let bytes: [UInt8]
 

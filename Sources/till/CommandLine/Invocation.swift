@@ -54,4 +54,12 @@ struct ProcessEffects: Sendable {
     /// After this call the first SIGINT or SIGTERM no longer ends the process. The returned function waits for that
     /// signal, or for its task to be cancelled; the command then shuts down in order.
     let waitForStop: @Sendable () -> @Sendable () async -> Void
+    /// After this call SIGHUP no longer ends the process. The returned function waits for the next one, and returns
+    /// false when its task is cancelled. Signals that arrive between two calls count as one.
+    var waitForHangUp: @Sendable () -> @Sendable () async -> Bool = {
+        {
+            while !Task.isCancelled { try? await Task.sleep(for: .seconds(3_600)) }
+            return false
+        }
+    }
 }

@@ -6,7 +6,7 @@ import TillThreads
     import Darwin
 #endif
 
-/// SIGINT and SIGTERM for asynchronous code.
+/// SIGINT, SIGTERM and SIGHUP for asynchronous code.
 ///
 /// The handler only writes the signal's number into a pipe, and a dedicated thread reads it there, so no other code
 /// runs inside a handler. After `waitForStop()` was called, the first signal requests an orderly shutdown; a second
@@ -21,6 +21,9 @@ final class Signals: Sendable {
         var isStopping = false
         var nextWaiter = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        /// A SIGHUP that no call has returned yet.
+        var hasHungUp = false
+        var hangUpWaiter: CheckedContinuation<Bool, Never>?
     }
 
     private let state = Locked(State())
@@ -73,10 +76,56 @@ final class Signals: Sendable {
         }
     }
 
+    /// From now on SIGHUP requests work instead of ending the process. The handler is installed only now, so that
+    /// other commands end with their terminal, and keep running under `nohup`.
+    func waitForHangUp() -> @Sendable () async -> Bool {
+        if pipeOut >= 0 { install(SIGHUP) { note($0) } }
+        return { await self.untilHungUp() }
+    }
+
+    private func untilHungUp() async -> Bool {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer = state.withLock { state -> Bool? in
+                    if Task.isCancelled { return false }
+                    if state.hasHungUp {
+                        state.hasHungUp = false
+                        return true
+                    }
+                    state.hangUpWaiter = continuation
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            takeHangUpWaiter()?.resume(returning: false)
+        }
+    }
+
+    private func takeHangUpWaiter() -> CheckedContinuation<Bool, Never>? {
+        state.withLock { state in
+            defer { state.hangUpWaiter = nil }
+            return state.hangUpWaiter
+        }
+    }
+
+    private func hungUp() {
+        let waiter = state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            defer { state.hangUpWaiter = nil }
+            state.hasHungUp = state.hangUpWaiter == nil
+            return state.hangUpWaiter
+        }
+        waiter?.resume(returning: true)
+    }
+
     private func deliver() -> Never {
         while true {
             var number: UInt8 = 0
             guard read(pipeOut, &number, 1) == 1 else { continue }
+            if Int32(number) == SIGHUP {
+                hungUp()
+                continue
+            }
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
                 guard state.isAwaited, !state.isStopping else { return nil }
                 state.isStopping = true

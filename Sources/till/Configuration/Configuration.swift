@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillLedger
 import TillServer
 
@@ -53,6 +54,8 @@ struct Configuration: Sendable {
     var logLevel = Log.Level.info
     /// Files that contain a secret.
     var secretFiles: Set<String> = []
+    /// The values as they are written, of settings that contain no secret and name no file.
+    var written: [ConfigurationKey: JSONValue] = [:]
 }
 
 /// The address that the server listens on.

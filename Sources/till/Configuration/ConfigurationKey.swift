@@ -149,11 +149,11 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The keys of one nested object.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// The keys of an entry of `secretKeys` or `operators`.
-    static let hashedKeyNames = ["id", "sha256"]
+    static let hashedKeyNames = ["id", "sha256", "notBefore", "expires"]
     /// The keys of an entry of `userTokens`.
     static let userTokenNames = [
         "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
-        "maximumLifetime",
+        "maximumLifetime", "notBefore", "expires",
     ]
     /// The keys of an entry of `webhooks.endpoints`.
     static let webhookEndpointNames = [

@@ -95,6 +95,7 @@ struct ConfigurationReader {
         }
         configuration.limits = limits
         configuration.secretFiles = reader.secretFiles
+        configuration.written = sources.settings.mapValues(\.value).filter { ConfigurationChanges.compares($0.key) }
         return configuration
     }
 
@@ -121,7 +122,7 @@ struct ConfigurationReader {
         return nil
     }
 
-    private mutating func readDatabase() -> DatabaseLocation? {
+    mutating func readDatabase() -> DatabaseLocation? {
         guard let setting = requiredSetting(.database), let text = reader.text(setting, most: 4_096) else { return nil }
         // Messages do not contain the text: a database URL may contain a password.
         if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {

@@ -17,6 +17,7 @@ extension ConfigurationReader {
         for entry in list {
             guard let members = reader.object(entry, names: ConfigurationKey.hashedKeyNames) else { continue }
             let id = readID(members, entry, taken: keys.map(\.id))
+            let validity = readValidity(members)
             guard let hash = reader.required("sha256", of: members, in: entry.place), let text = reader.text(hash)
             else {
                 continue
@@ -29,7 +30,7 @@ extension ConfigurationReader {
                         zh: "应为 64 位十六进制数字：密钥的 SHA-256，而不是密钥本身"))
                 continue
             }
-            if let id { keys.append(SecretKey(id: id, sha256: sha256)) }
+            if let id { keys.append(SecretKey(id: id, sha256: sha256, validity: validity)) }
         }
         return keys
     }
@@ -46,13 +47,27 @@ extension ConfigurationReader {
             let audience = members["audience"].flatMap { reader.identifier($0) }
             let lifetime = readLifetime(members)
             let algorithm = readAlgorithm(members, entry)
+            let validity = readValidity(members)
             if let id, let algorithm {
-                keys.append(
-                    UserTokenKey(
-                        id: id, algorithm: algorithm, issuer: issuer, audience: audience, maximumLifetime: lifetime))
+                var key = UserTokenKey(
+                    id: id, algorithm: algorithm, issuer: issuer, audience: audience, maximumLifetime: lifetime)
+                key.validity = validity
+                keys.append(key)
             }
         }
         return keys
+    }
+
+    /// `notBefore` and `expires`. A key that has expired is no problem: it is refused when it is used, and a server
+    /// with such a key starts.
+    private mutating func readValidity(_ members: [String: Setting]) -> KeyValidity {
+        let start = members["notBefore"].flatMap { readTime($0) }
+        let end = members["expires"].flatMap { readTime($0) }
+        if let start, let end, let setting = members["expires"], end <= start {
+            reader.complain(
+                setting.place, LocalizedText(en: "must be later than notBefore", zh: "应晚于 notBefore"))
+        }
+        return KeyValidity(notBefore: start, expires: end)
     }
 
     /// At most a year: a credential that lives longer is a key and not a token.

@@ -48,6 +48,31 @@ func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileErr
     if failure != 0 { throw FileError(path, failure) }
 }
 
+/// Replaces a file in one step: a reader sees the old or the new content, also after a power cut.
+///
+/// - Parameter owner: the new file's owner and group; those of this process if nil.
+func replaceFile(
+    _ path: String, mode: mode_t, owner: (user: uid_t, group: gid_t)? = nil, _ content: [UInt8]
+) throws(FileError) {
+    let new = path + ".new"
+    unlink(new)
+    try createFile(new, mode: 0o600, content)
+    var failure: Int32 = 0
+    if let owner, chown(new, owner.user, owner.group) != 0 { failure = errno }
+    if failure == 0, chmod(new, mode) != 0 { failure = errno }
+    if failure == 0, rename(new, path) != 0 { failure = errno }
+    guard failure == 0 else {
+        unlink(new)
+        throw FileError(path, failure)
+    }
+    let folder = open(directory(of: path), O_RDONLY | O_CLOEXEC)
+    guard folder >= 0 else { return }
+    fsync(folder)
+    close(folder)
+}
+
+func removeFile(_ path: String) { unlink(path) }
+
 /// Creates a directory and its missing parents.
 ///
 /// - Parameter mode: of the directory itself; its parents are readable by all users.

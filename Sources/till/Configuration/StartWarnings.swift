@@ -5,6 +5,12 @@ import TillServer
 /// The warnings of `till serve` at its start: settings that work and are probably insecure, and
 /// prices that cannot be checked.
 extension Configuration {
+    /// All warnings of a server that starts now.
+    func warnings(at now: Instant) -> [LocalizedText] {
+        startWarnings + missingKeyWarnings + lifetimeWarnings + keyWarnings(at: now) + receiptWarnings
+            + offerWarnings
+    }
+
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
         testServerWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
@@ -24,7 +30,7 @@ extension Configuration {
     }
 
     /// Keys that are missing, and what does not work without them.
-    var keyWarnings: [LocalizedText] {
+    var missingKeyWarnings: [LocalizedText] {
         var found: [LocalizedText] = []
         if appleService.key == nil, apple.environments.contains(.production) {
             found.append(
@@ -59,6 +65,26 @@ extension Configuration {
         case (false, false): break
         }
         return found
+    }
+
+    /// How long before its end a key is warned about.
+    static let keyWarningDays: Int64 = 14
+
+    /// Keys that have expired, or will soon.
+    func keyWarnings(at now: Instant) -> [LocalizedText] {
+        let soon = now.adding(seconds: Self.keyWarningDays * 86_400)
+        return ConfiguredKey.all(secretKeys, userTokens, operators).compactMap { key in
+            guard let expires = key.validity.expires, expires <= soon else { return nil }
+            let name = "\(key.name.kind.rawValue) \"\(shown(key.name.id))\""
+            let chineseName = "\(key.name.kind.rawValue) “\(shown(key.name.id))”"
+            return expires <= now
+                ? LocalizedText(
+                    en: "\(name): expired at \(expires) and is refused; remove it with till keys retire",
+                    zh: "\(chineseName)：已于 \(expires) 到期，不再接受；请用 till keys retire 删除")
+                : LocalizedText(
+                    en: "\(name): expires at \(expires); add its successor with till keys add",
+                    zh: "\(chineseName)：将于 \(expires) 到期；请用 till keys add 添加新密钥")
+        }
     }
 
     /// Offers that users may request and that this server can't sign.

@@ -4,7 +4,7 @@ import TillServer
 
 /// `webhooks.endpoints` and `webhooks.allowPrivate`. No message of this file contains a secret.
 extension ConfigurationReader {
-    private static let maximumEndpoints = 20
+    static let maximumEndpoints = 20
     private static let maximumPreviousSecrets = 5
 
     mutating func readWebhooks() -> WebhookSettings {

@@ -4,10 +4,20 @@ import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
+import TillThreads
 
 /// A server with its ledger and its socket, for `serve` and the demo, with an orderly shutdown.
 final class RunningServer: Sendable {
-    let server: Server
+    /// The configuration in force, with what was made for it.
+    struct Current {
+        let configuration: Configuration
+        let server: Server
+        let router: Router
+    }
+
+    let current: Locked<Current>
+    let state: ServerStateWriter
+    let clock: @Sendable () -> Instant
     private let ledger: SQLiteDatabase
     private let listener: Listener
     private let apple: AppleClient
@@ -18,6 +28,9 @@ final class RunningServer: Sendable {
     private let followed: FollowedClock?
 
     var port: UInt16 { listener.port }
+
+    /// The server as it is configured now.
+    var server: Server { current.withLock { $0.server } }
 
     /// - Parameters:
     ///   - log: takes the server's log lines; by default it drops them.
@@ -47,6 +60,7 @@ final class RunningServer: Sendable {
         self.followed = followed
         apple = try AppleClient(configuration, process: process, following: followed?.clock, log: log)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
+        let server: Server
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: storeClock ?? apple.effects.clock,
@@ -63,22 +77,33 @@ final class RunningServer: Sendable {
             await ledger.close()
             throw Self.failure(ledger: shown(path), holds: refused)
         }
-        jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
+        clock = process.clock
+        let current = Locked(Current(configuration: configuration, server: server, router: server.router))
+        self.current = current
+        state = ServerStateWriter(ledger: path, uses: server.keyUses) { [console = process.console] error in
+            console.complain("till: \(error.sentence.en)")
+        }
+        jobs = BackgroundJobs(current: { current.withLock { $0.server } }) {
+            try? await Task.sleep(for: .milliseconds($0))
+        }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
-        let (server, router) = (server, server.router)
-        settings.refusal = { server.response(to: $0, acceptLanguage: $1) }
+        // Each request asks once, and is answered under the configuration that it began with.
+        let router: @Sendable () -> Router = { current.withLock { $0.router } }
+        settings.refusal = { request, language in
+            current.withLock { $0.server }.response(to: request, acceptLanguage: language)
+        }
         let respond: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
             await followed?.clock.refresh()
-            return await router.respond(to: request)
+            return await router().respond(to: request)
         }
         do {
             listener = try Listener(
-                configuration: settings, bodyLimit: router.bodyLimit(method:path:),
-                admission: router.admission(of:length:), handler: respond)
+                configuration: settings, bodyLimit: { router().bodyLimit(method: $0, path: $1) },
+                admission: { router().admission(of: $0, length: $1) }, handler: respond)
         } catch {
             for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
@@ -109,6 +134,7 @@ final class RunningServer: Sendable {
     func runJobs() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.jobs.run() }
+            group.addTask { await self.state.run() }
             guard let clock = followed?.clock else { return }
             group.addTask {
                 while !Task.isCancelled {
@@ -128,6 +154,7 @@ final class RunningServer: Sendable {
         webhookFetch.stop()
         followed?.stop()
         for thread in workThreads { thread.stop() }
+        state.writeUses()
         await ledger.close()
     }
 }
@@ -141,8 +168,8 @@ extension Fetch {
         settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
         settings.totalTimeout = 15_000
         // Waiting for a connection would count as a timeout of the endpoint, so there is one for each concurrent
-        // delivery.
-        settings.connectionLimit = max(1, webhooks.endpoints.count) * WebhookDeliveries.width
+        // delivery, also of endpoints that are added later.
+        settings.connectionLimit = ConfigurationReader.maximumEndpoints * WebhookDeliveries.width
         // Only the start of an endpoint's answer is used.
         settings.responseLimit = 256 << 10
         do {

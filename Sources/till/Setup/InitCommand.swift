@@ -61,9 +61,9 @@ struct InitialFiles: Sendable {
     init(directory: String, entropy: (Int) -> [UInt8], sample: SampleShop = .learnPoints) {
         self.directory = directory
         self.sample = sample
-        secretKey = "sk_" + Base64.encode(entropy(32), .url)
-        operatorToken = "op_" + Base64.encode(entropy(32), .url)
-        userTokenSecret = Base64.encode(entropy(32), .url)
+        secretKey = KeyText(.secretKeys, entropy).text
+        operatorToken = KeyText(.operators, entropy).text
+        userTokenSecret = KeyText(.userTokens, entropy).text
     }
 
     var configurationFile: String { resolve("till.json", from: directory) }

@@ -192,6 +192,14 @@ final class Shop: Sendable {
         running.withLock { $0 = next }
     }
 
+    /// Changes the running server's configuration, as a reload does.
+    func reload(_ change: (inout ServerConfiguration) -> Void) async throws {
+        var configuration = server.configuration
+        change(&configuration)
+        let next = try await server.changed(to: configuration)
+        running.withLock { $0 = next }
+    }
+
     private func close() async {
         for stop in stops { await stop() }
     }

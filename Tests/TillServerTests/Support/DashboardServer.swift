@@ -22,16 +22,26 @@ final class DashboardServer: Sendable {
     static let points60 = "com.example.learn.points60"
     static let unlisted = "com.example.learn.unlisted"
 
-    let server: Server
+    /// The server that answers; `reload` replaces it.
+    var server: Server { running.withLock { $0 } }
+    private let running: Locked<Server>
     let ledger: SQLiteDatabase
     let emulator: Emulator
     let time: StandingClock
 
     private init(server: Server, ledger: SQLiteDatabase, emulator: Emulator, time: StandingClock) {
-        self.server = server
+        running = Locked(server)
         self.ledger = ledger
         self.emulator = emulator
         self.time = time
+    }
+
+    /// Changes the running server's configuration, as a reload does.
+    func reload(_ change: (inout ServerConfiguration) -> Void) async throws {
+        var configuration = server.configuration
+        change(&configuration)
+        let next = try await server.changed(to: configuration)
+        running.withLock { $0 = next }
     }
 
     static func open(

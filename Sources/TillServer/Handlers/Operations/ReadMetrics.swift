@@ -10,7 +10,7 @@ extension Server {
             endpoints: configuration.webhooks.endpoints.map(\.id), now: clock())
         let metrics =
             try await database.read { try LedgerMetrics.read($0, scope) } + [jobAges(at: machineClock())]
-            + limiter.metrics + unpaidRows.metrics
+            + keyMetrics(at: machineClock()) + limiter.metrics + unpaidRows.metrics
         return HTTPResponse(
             status: 200,
             headers: HTTPHeaders([
