@@ -27,12 +27,29 @@ public struct Router: Sendable {
         let service: Service
     }
 
+    /// Measures requests. `finish` gets what `start` returned when the request came; a request whose body is refused
+    /// before it is read is started and finished at once.
+    public struct Observer: Sendable {
+        public let start: @Sendable () -> Int64
+        /// The route is nil for an unknown address, and for a method that the address does not allow.
+        public let finish: @Sendable (HTTPRequest, Route?, HTTPResponse, _ started: Int64) -> Void
+
+        public init(
+            start: @escaping @Sendable () -> Int64,
+            finish: @escaping @Sendable (HTTPRequest, Route?, HTTPResponse, _ started: Int64) -> Void
+        ) {
+            self.start = start
+            self.finish = finish
+        }
+    }
+
     enum Segment: Sendable, Hashable {
         case literal(String)
         case parameter(String)
     }
 
     public private(set) var routes: [Route] = []
+    public var observer: Observer?
 
     /// Makes the response for an unknown path (404), or for a method without a route there (405, with the methods that
     /// have one; the router adds `Allow`).
@@ -84,19 +101,24 @@ public struct Router: Sendable {
         case .admitted(let admissionToken): return .admitted(token: admissionToken)
         case .refused(var response):
             complete(head, &response)
+            if let observer { observer.finish(head, route, response, observer.start()) }
             return .refused(response)
         }
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        var response = await route(request)
+        let started = observer?.start() ?? 0
+        let parts = Self.parts(request.path)
+        let (route, allowed) = match(method: request.method, parts: parts)
+        var response = await answer(request, parts, route, allowed)
         complete(request, &response)
+        observer?.finish(request, route, response, started)
         return response
     }
 
-    private func route(_ request: HTTPRequest) async -> HTTPResponse {
-        let parts = Self.parts(request.path)
-        let (route, allowed) = match(method: request.method, parts: parts)
+    private func answer(
+        _ request: HTTPRequest, _ parts: [Substring], _ route: Route?, _ allowed: [HTTPMethod]
+    ) async -> HTTPResponse {
         if let route { return await route.service.handler(request, PathParameters(route.segments, parts)) }
         guard !allowed.isEmpty else { return refuse(request, 404, []) }
         var response = refuse(request, 405, allowed)

@@ -16,6 +16,7 @@ extension Server {
             if response.headers["Cache-Control"] == nil { response.headers.add("Cache-Control", "no-store") }
             response.headers.set("X-Content-Type-Options", "nosniff")
         }
+        router.observer = requestFigures.observer(monitoring.stopwatch)
         for endpoint in Endpoint.all {
             guard let action = endpoint.action else { continue }
             router.on(endpoint.method, endpoint.path, bodyLimit: endpoint.bodyLimit, service(endpoint, action(self)))

@@ -30,6 +30,10 @@ public struct Server: Sendable {
     let offerRateLimit = SourceRateLimit(RateLimit(burst: 30, interval: 30_000))
     let reportLimiter = ReportLimiter()
     let jobHistory = JobHistory()
+    let walletCheck = WalletCheck()
+    let monitoring: Monitoring
+    let requestFigures: RequestFigures
+    let scrapes = BoundedWork(limit: 4)
 
     /// - Parameters:
     ///   - log: takes the server's log lines; by default it drops them.
@@ -38,17 +42,23 @@ public struct Server: Sendable {
     ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     ///   - webhookSend: sends events. The sender refuses addresses (`AddressRule`), follows no redirect, and bounds the
     ///     time and the size of the answer. Nil sends none.
+    ///   - monitoring: what the metrics are made of besides the server itself.
     ///   - heavyWork: the executors for long computations; by default they run where their callers run.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
         log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
-        verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
+        verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil,
+        monitoring: Monitoring = Monitoring(), heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
+        self.monitoring = monitoring
+        let requestFigures = RequestFigures()
+        self.requestFigures = requestFigures
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
-            log: log, appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
+            log: log, refusedProof: requestFigures.failedVerification, appleEffects: appleEffects, serverAPI: serverAPI,
+            verifyReceipt: verifyReceipt)
         heavy = HeavyWorkLimiter(heavyWork)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend

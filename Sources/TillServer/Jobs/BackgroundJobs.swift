@@ -24,6 +24,9 @@ public struct BackgroundJobs: Sendable {
             Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0.ledger).advance() },
             Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0.ledger).runAll() },
             Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).recordAll() },
+            Job(name: "walletCheck", interval: 30_000) {
+                try await $0.walletCheck.advance($0.database, clock: $0.clock)
+            },
         ] + ofEachEnvironment
 
     /// One job per environment, so that a slow answer from Apple's sandbox does not delay production.
@@ -44,6 +47,13 @@ public struct BackgroundJobs: Sendable {
         ]
     }
 
+    private static let webhooks = "webhooks"
+    private static let webhookInterval: Int64 = 1_000
+
+    /// The names of all jobs, with the milliseconds between two runs.
+    static let intervals: [(name: String, interval: Int64)] =
+        usual.compactMap { job in job.interval.map { (job.name, $0) } } + [(webhooks, webhookInterval)]
+
     public let all: [Job]
     private let server: Server
     private let pause: @Sendable (Int64) async -> Void
@@ -53,7 +63,12 @@ public struct BackgroundJobs: Sendable {
     /// - Parameter pause: returns after that many milliseconds, or at once when the calling task is cancelled.
     public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
         let webhooks = WebhookDeliveries(server)
-        all = Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
+        all =
+            Self.usual + [
+                Job(name: Self.webhooks, interval: Self.webhookInterval) { _ in
+                    _ = try await webhooks.deliverAll()
+                }
+            ]
         self.server = server
         self.pause = pause
     }
@@ -71,10 +86,12 @@ public struct BackgroundJobs: Sendable {
 
     private func keepUp(_ job: Job, _ onError: @Sendable (String, String) -> Void) async {
         while !Task.isCancelled {
+            server.jobHistory.began(job.name, at: server.clock())
             do {
                 try await job.walk(server)
                 if job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
             } catch {
+                server.jobHistory.failed(job.name)
                 if !Task.isCancelled, server.jobHistory.mayReport(job.name, at: server.clock()) {
                     onError(job.name, Self.reason(error))
                 }
@@ -94,6 +111,8 @@ public struct BackgroundJobs: Sendable {
 final class JobHistory: Sendable {
     private struct State {
         var succeeded: [String: Instant] = [:]
+        var running: [String: Instant] = [:]
+        var failures: [String: Int64] = [:]
         var reported: [String: Instant] = [:]
     }
 
@@ -101,12 +120,40 @@ final class JobHistory: Sendable {
     private static let reportInterval: Int64 = 60_000
     private let state = Locked(State())
 
-    /// By name; the start of the server for a job that has not succeeded yet.
-    var lastSuccesses: [(name: String, at: Instant)] {
-        state.withLock { $0.succeeded }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    func began(_ name: String, at now: Instant) { state.withLock { $0.running[name] = now } }
+
+    func succeeded(_ name: String, at now: Instant) {
+        state.withLock { state in
+            state.succeeded[name] = now
+            state.running[name] = nil
+        }
     }
 
-    func succeeded(_ name: String, at now: Instant) { state.withLock { $0.succeeded[name] = now } }
+    func failed(_ name: String) {
+        state.withLock { state in
+            state.failures[name, default: 0] += 1
+            state.running[name] = nil
+        }
+    }
+
+    /// The ages are NaN before the jobs start.
+    func metrics(at now: Instant) -> [Metric] {
+        let state = state.withLock { $0 }
+        func samples(_ value: (_ name: String, _ interval: Int64) -> Double) -> [Metric.Sample] {
+            BackgroundJobs.intervals.map {
+                Metric.Sample(value($0.name, $0.interval), (name: "background_job", value: $0.name))
+            }
+        }
+        func age(_ since: Instant) -> Double { max(0, Double(now.milliseconds - since.milliseconds) / 1_000) }
+        return [
+            Metric(.jobSuccessAge, samples { name, _ in state.succeeded[name].map(age) ?? .nan }),
+            Metric(.jobInterval, samples { _, interval in Double(interval) / 1_000 }),
+            Metric(
+                .jobRunning,
+                samples { name, _ in state.succeeded[name] == nil ? .nan : state.running[name].map(age) ?? 0 }),
+            Metric(.jobFailures, samples { name, _ in Double(state.failures[name] ?? 0) }),
+        ]
+    }
 
     func mayReport(_ name: String, at now: Instant) -> Bool {
         state.withLock { state in

@@ -55,6 +55,7 @@ extension Server {
     }
 
     func problem(_ refusal: Refusal, for request: HTTPRequest, detail: LocalizedText? = nil) -> HTTPResponse {
+        requestFigures.refused(refusal)
         let language = Language(preference: request.headers["Accept-Language"] ?? "")
         let requestID = UniqueID(random: entropy(16)).description
         let problem = ProblemDetails(

@@ -13,8 +13,9 @@ struct AppleClient: Sendable {
     let verifyReceipt: VerifyReceiptClient?
     private let fetch: Fetch
 
+    /// - Parameter figures: counts the requests.
     /// - Throws: `CommandError` if no HTTP client can be started.
-    init(_ configuration: Configuration, process: ProcessEffects) throws {
+    init(_ configuration: Configuration, process: ProcessEffects, figures: AppleFigures? = nil) throws {
         var settings = FetchConfiguration()
         // The longest answers are pages of twenty proofs, and receipts with years of purchases.
         settings.responseLimit = 32 << 20
@@ -26,8 +27,9 @@ struct AppleClient: Sendable {
             throw CommandError(
                 LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
+        let exchange = appleExchange(over: fetch.send)
         effects = AppleEffects(
-            exchange: appleExchange(over: fetch.send), clock: process.clock, entropy: process.entropy,
+            exchange: figures?.counting(exchange, clock: process.clock) ?? exchange, clock: process.clock, entropy: process.entropy,
             pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil

@@ -23,8 +23,11 @@ final class RunningServer: Sendable {
         switch configuration.database {
         case .sqlite(let file): path = file
         }
+        var monitoring = Monitoring.real(configuration, ledger: path)
+        var options = SQLiteDatabase.Options(.ledger)
+        options.commitWatch = monitoring.commitWatch
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
+            ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         } catch {
             throw error.failure(ledger: shown(path))
         }
@@ -35,14 +38,15 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        apple = try AppleClient(configuration, process: process)
+        monitoring.waitingWrites = { [ledger] in ledger.waitingWrites }
+        apple = try AppleClient(configuration, process: process, figures: monitoring.apple)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
                 appleEffects: apple.effects, serverAPI: apple.api,
                 verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
-                heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
+                monitoring: monitoring, heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
