@@ -59,9 +59,26 @@ public struct LedgerFigures {
         try waiting("SELECT count(*) AS count, min(at) AS oldest FROM claims WHERE state = 0", [])
     }
 
-    /// Apple's questions about refund requests without an answer, since the answer was due.
+    /// Apple's questions about refund requests without an answer, since Apple asked.
     public func waitingConsumptionAnswers() throws -> Waiting {
-        try waiting("SELECT count(*) AS count, min(due_at) AS oldest FROM consumption_requests WHERE state = 0", [])
+        try waiting(
+            "SELECT count(*) AS count, min(requested_at) AS oldest FROM consumption_requests WHERE state = 0", [])
+    }
+
+    /// When the purchase of the oldest open task for Apple was received. A retry moves the time at which a task is due,
+    /// so that time says nothing about its age.
+    public func oldestAppleTask() throws -> Instant? {
+        try connection.first(
+            """
+            SELECT t.received_at FROM apple_tasks a CROSS JOIN transactions t ON t.row_id = a.transaction_row_id \
+            WHERE a.state = 0 ORDER BY a.row_id LIMIT 1
+            """, []
+        ) { $0.instant("received_at") }
+    }
+
+    /// The tasks that Apple refused permanently.
+    public func refusedAppleTasks() throws -> Int64 {
+        try number("SELECT count(*) AS number FROM apple_tasks WHERE state = 1")
     }
 
     /// The reminders that are due, since they were.

@@ -107,14 +107,7 @@ extension OpenAPI {
                 ["ready", "degraded", "not_ready"]),
             "code": .optional(.oneOf("Only if it cannot.", ["unavailable"])),
             "database": "`ok`, or the kind of the fault; `stalled` if the disk does not answer.",
-            "reasons": Member(
-                "What is missing. New reasons may be added.",
-                [
-                    "type": "array",
-                    "items": [
-                        "type": "string", "enum": .array(Health.Reason.allCases.map { .string($0.rawValue) }),
-                    ],
-                ]),
+            "reasons": .list("What is missing. New reasons may be added.", ofSome: Health.Reason.self),
         ],
         Body("AnyObject", "See the OpenAPI specification.", schema: ["type": "object"]): [:],
         Body("Problem", ProblemDetails.self, "An error (RFC 9457)."): [

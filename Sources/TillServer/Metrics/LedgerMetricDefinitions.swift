@@ -3,7 +3,8 @@ extension LedgerMetrics {
     static let definitions: [MetricDefinition] = [
         .purchases, .grantedLate, .ungranted, .lostOrderRatio, .oldestOpenOrder, .quarantined, .oldestQuarantined,
         .pendingNotifications, .oldestPendingNotification, .savedProofs, .oldestSavedProof, .waitingReceipts,
-        .oldestWaitingReceipt, .appleTasks, .oldestAppleTask, .waitingClaims, .oldestWaitingClaim, .consumptionAnswers,
+        .oldestWaitingReceipt, .appleTasks, .oldestAppleTask, .refusedAppleTasks, .waitingClaims, .oldestWaitingClaim,
+        .consumptionAnswers,
         .oldestConsumptionAnswer, .dueReminders, .oldestDueReminder, .outboxEvents, .outboxBacklog, .oldestDelivery,
         .deadLetters, .endpointGone, .forgivenDebts, .reconciliationAge, .differences, .reconciliationRunning,
         .reconciliationWaiting,
@@ -54,7 +55,9 @@ extension MetricDefinition {
         "till_apple_tasks", .gauge, .count, "Tasks for Apple that are not done, such as finishing a transaction.")
     static let oldestAppleTask = MetricDefinition(
         "till_oldest_apple_task_age_seconds", .gauge, .seconds,
-        "Seconds since the longest overdue task for Apple was due; 0 if none is overdue.")
+        "Seconds since the oldest task for Apple that is not done was first due; 0 if none is.")
+    static let refusedAppleTasks = MetricDefinition(
+        "till_apple_tasks_refused", .gauge, .count, "Tasks that Apple refused permanently.")
     static let waitingClaims = MetricDefinition(
         "till_waiting_claims", .gauge, .count, "Claims by order number that wait for Apple's answer.")
     static let oldestWaitingClaim = MetricDefinition(
@@ -65,7 +68,7 @@ extension MetricDefinition {
         "Apple's questions about refund requests that are not answered.")
     static let oldestConsumptionAnswer = MetricDefinition(
         "till_oldest_consumption_answer_age_seconds", .gauge, .seconds,
-        "Seconds since the longest overdue answer about a refund request was due; 0 if none is overdue.")
+        "Seconds since the oldest question about a refund request that is not answered; 0 without one.")
     static let dueReminders = MetricDefinition(
         "till_due_reminders", .gauge, .count, "Reminders that are due and not sent.")
     static let oldestDueReminder = MetricDefinition(

@@ -11,6 +11,8 @@ enum LedgerMetrics {
         let environments: [StoreEnvironment]
         /// The ids of the configured webhook endpoints.
         let endpoints: [String]
+        /// Seconds for which a task to finish a transaction is not due.
+        let finishAfter: Int64
         let now: Instant
 
         /// The values of a label of the ledger's metrics.
@@ -104,9 +106,11 @@ enum LedgerMetrics {
     private static func appleWork(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(connection)
         let (tasks, claims) = (try AppleTaskTable(connection).waiting(), try figures.waitingClaims())
+        let oldestTask = try figures.oldestAppleTask()?.adding(seconds: scope.finishAfter)
         let answers = try figures.waitingConsumptionAnswers()
         return [
-            Metric(.appleTasks, Double(tasks.count)), Metric(.oldestAppleTask, scope.age(tasks.oldest)),
+            Metric(.appleTasks, Double(tasks.count)), Metric(.oldestAppleTask, scope.age(oldestTask)),
+            Metric(.refusedAppleTasks, Double(try figures.refusedAppleTasks())),
             Metric(.waitingClaims, Double(claims.count)), Metric(.oldestWaitingClaim, scope.age(claims.oldest)),
             Metric(.consumptionAnswers, Double(answers.count)),
             Metric(.oldestConsumptionAnswer, scope.age(answers.oldest)),

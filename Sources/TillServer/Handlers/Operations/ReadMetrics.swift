@@ -51,7 +51,8 @@ extension Server {
         let accepted = configuration.apple.environments
         let scope = LedgerMetrics.Scope(
             environments: StoreEnvironment.allCases.filter(accepted.contains),
-            endpoints: configuration.webhooks.endpoints.map(\.id), now: now)
+            endpoints: configuration.webhooks.endpoints.map(\.id),
+            finishAfter: configuration.delivery.finishAfter, now: now)
         let database = database
         let metrics = await scrapes.run(Self.ledgerPatience, monitoring.within) { () -> [Metric]? in
             do {
