@@ -28,7 +28,8 @@ extension Monitoring {
             began: { commits.began() }, ended: { commits.ended(bodies: $0, error: $1) })
     }
 
-    private static func within(_ milliseconds: Int64, _ work: @escaping @Sendable () async -> Void) async -> Bool {
+    /// Runs work in a task of its own, so that it can be left behind.
+    static func within(_ milliseconds: Int64, _ work: @escaping @Sendable () async -> Void) async -> Bool {
         await withCheckedContinuation { continuation in
             let isAnswered = Locked(false)
             let answer: @Sendable (Bool) -> Void = { hasEnded in

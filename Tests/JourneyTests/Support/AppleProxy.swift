@@ -5,6 +5,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillServer
 import TillThreads
 
 /// The line on which a server asks the emulated store in Apple's place. A test can cut it, and count its requests.
@@ -20,6 +21,7 @@ final class AppleProxy: Sendable {
         var rewrite: (@Sendable (JSONValue) -> JSONValue)?
         var isMalformed: (@Sendable (String) -> Bool)?
         var toStore: HTTPSend?
+        var figures: AppleFigures?
     }
 
     /// The app's shared secret: with it the server has no In-App Purchase key, and asks verifyReceipt.
@@ -32,6 +34,12 @@ final class AppleProxy: Sendable {
     var toStore: HTTPSend? {
         get { state.withLock { $0.toStore } }
         set { state.withLock { $0.toStore = newValue } }
+    }
+
+    /// Counts the requests of clients made from here on.
+    var figures: AppleFigures? {
+        get { state.withLock { $0.figures } }
+        set { state.withLock { $0.figures = newValue } }
     }
 
     /// While set, there is no answer.
@@ -98,9 +106,10 @@ final class AppleProxy: Sendable {
     func serverAPI(of emulator: Emulator, time: TestClock) async throws -> ServerAPI {
         state.withLock { $0.emulator = emulator }
         let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
+        let send: AppleSend = { [self] request async throws(AppleConnectionError) in try await exchange(request) }
         let effects = AppleEffects(
-            exchange: { [self] request async throws(AppleConnectionError) in try await exchange(request) },
-            clock: { time.now }, entropy: RandomBytes.make, pause: { time.advance(seconds: max(1, $0 / 1_000)) })
+            exchange: figures?.counting(send, clock: { time.now }) ?? send, clock: { time.now },
+            entropy: RandomBytes.make, pause: { time.advance(seconds: max(1, $0 / 1_000)) })
         return ServerAPI(
             key: try InAppPurchaseKey(
                 issuerID: key["issuerId"].text, keyID: key["keyId"].text,

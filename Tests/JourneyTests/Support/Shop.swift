@@ -68,12 +68,14 @@ final class Shop: Sendable {
     ///   - appleEffects: the effects by which the server asks Apple about certificates.
     ///   - line: the line on which it asks the store about purchases; nil if it has no key.
     ///   - store: the store's Apple environment.
+    ///   - monitoring: what the server measures itself with.
+    ///   - webhookSend: the server's connection to webhook endpoints.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
         appleEffects: AppleEffects? = nil, line: AppleProxy? = nil, store: TillBilling.StoreEnvironment = .sandbox,
-        _ journey: (Shop) async throws -> Void
+        monitoring: Monitoring = Monitoring(), webhookSend: HTTPSend? = nil, _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -81,7 +83,9 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await create(reach, configuration, ledger, folder, time, (appleEffects, line), store)
+        line?.figures = monitoring.apple
+        let shop = try await create(
+            reach, configuration, ledger, folder, time, (appleEffects, line), store, (monitoring, webhookSend))
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -113,7 +117,8 @@ final class Shop: Sendable {
 
     private static func create(
         _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
-        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment
+        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment,
+        _ own: (monitoring: Monitoring, webhookSend: HTTPSend?)
     ) async throws -> Shop {
         let relay = Relay()
         var store = EmulatorConfiguration()
@@ -134,7 +139,8 @@ final class Shop: Sendable {
         let start: @Sendable (ServerConfiguration) throws -> Server = { configuration in
             try Server(
                 configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-                appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1)
+                appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1, webhookSend: own.webhookSend,
+                monitoring: own.monitoring)
         }
         let running = Locked(try start(configuration))
         let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
