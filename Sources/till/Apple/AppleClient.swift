@@ -29,8 +29,8 @@ struct AppleClient: Sendable {
         }
         let exchange = appleExchange(over: fetch.send)
         effects = AppleEffects(
-            exchange: figures?.counting(exchange, clock: process.clock) ?? exchange, clock: process.clock, entropy: process.entropy,
-            pause: { try? await Task.sleep(for: .milliseconds($0)) })
+            exchange: figures?.counting(exchange, clock: process.clock) ?? exchange, clock: process.clock,
+            entropy: process.entropy, pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil
         verifyReceipt = service.sharedSecret.flatMap { [effects] secret in

@@ -76,7 +76,7 @@ import TillThreads
             let server = try Server(
                 configuration: configuration, database: ledger, clock: { shop.time.now }, entropy: RandomBytes.make,
                 monitoring: monitoring)
-            func ask(_ path: String) async -> HTTPResponse {
+            @Sendable func ask(_ path: String) async -> HTTPResponse {
                 var request = HTTPRequest(method: .get, path: path, peer: "127.0.0.1")
                 request.headers.add("Authorization", "Bearer \(token)")
                 return await server.respond(to: request)
