@@ -30,14 +30,15 @@ public struct Ledger: Sendable {
     /// - Parameters:
     ///   - log: takes the lines about purchases, jobs and requests to Apple; by default it drops them.
     ///   - machineClock: the time of this machine, where `clock` is an emulated store's; nil: `clock`.
+    ///   - refusedProof: is told the code of every proof that fails verification.
     ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
     ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
     ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, machineClock: Clock? = nil,
-        entropy: @escaping Entropy, log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
-        verifyReceipt: VerifyReceiptClient? = nil
+        entropy: @escaping Entropy, log: Log = .none, refusedProof: @escaping @Sendable (Refusal) -> Void = { _ in },
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, verifyReceipt: VerifyReceiptClient? = nil
     ) throws(VerificationError) {
         self.settings = settings
         self.database = database
@@ -46,7 +47,7 @@ public struct Ledger: Sendable {
         self.entropy = entropy
         self.log = log
         self.serverAPI = serverAPI
-        verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects)
+        verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects, refused: refusedProof)
         catalogs = CatalogHistory(settings.catalog, since: clock())
         let terms = PurchaseTerms(settings: settings, catalogs: catalogs, asksApple: serverAPI != nil)
         let processor = PurchaseProcessor(

@@ -129,7 +129,7 @@ public struct DatabaseSchema: Sendable {
 
 /// Why a database operation failed.
 public struct DatabaseError: Error, Sendable, Hashable {
-    public enum Kind: String, Sendable, Hashable {
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// No space left on the device, or over a quota.
         case full
         /// The file or its file system can't be written.

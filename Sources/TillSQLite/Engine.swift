@@ -33,6 +33,8 @@ final class Engine: @unchecked Sendable {
         }
     }
 
+    var waitingWrites: Int { writer?.queue.count ?? 0 }
+
     func write(_ job: Job) {
         guard let writer else {
             return job.answer(DatabaseError(.readOnly, "the database was opened for reading only"))

@@ -8,13 +8,17 @@ final class GroupCommit {
     private let open: () throws(DatabaseError) -> SQLiteHandle
     private var connection: SQLiteHandle?
     private let writesAreAtomic: Bool
+    private let watch: SQLiteDatabase.CommitWatch?
 
     /// After this many failures in a row, the second attempt of a batch stops: the cause is then the disk and not one
     /// of the bodies.
     private static let faultsInARow = 3
 
     /// - Parameter open: opens the writing connection; called again after a commit whose outcome is unknown.
-    init(open: @escaping () throws(DatabaseError) -> SQLiteHandle) throws(DatabaseError) {
+    init(
+        watch: SQLiteDatabase.CommitWatch? = nil, open: @escaping () throws(DatabaseError) -> SQLiteHandle
+    ) throws(DatabaseError) {
+        self.watch = watch
         self.open = open
         let connection = try open()
         self.connection = connection
@@ -67,9 +71,23 @@ final class GroupCommit {
         case rolledBack(DatabaseError)
         /// Trying again now is pointless, or it is unknown whether the changes were committed.
         case failed(DatabaseError)
+
+        var error: DatabaseError? {
+            switch self {
+            case .committed: nil
+            case .rolledBack(let error), .failed(let error): error
+            }
+        }
     }
 
     private func attempt(_ jobs: [Job]) -> Attempt {
+        watch?.began()
+        let result = runAndCommit(jobs)
+        watch?.ended(jobs.count, result.error)
+        return result
+    }
+
+    private func runAndCommit(_ jobs: [Job]) -> Attempt {
         let connection: SQLiteHandle
         do throws(DatabaseError) {
             connection = try usableConnection()

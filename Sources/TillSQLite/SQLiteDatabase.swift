@@ -33,6 +33,8 @@ public final class SQLiteDatabase: Database {
         /// The maximum number of bodies that share one commit.
         public var batchLimit = 64
         public var readers = 2
+        /// Is told about every batch of writes.
+        public var commitWatch: CommitWatch?
         /// From this many bytes on, the write-ahead log is restarted even if the writer has to wait a moment.
         public var logLimitBytes = 64 << 20
 
@@ -42,7 +44,26 @@ public final class SQLiteDatabase: Database {
         public init(_ schema: DatabaseSchema) { self.schema = schema }
     }
 
+    /// Measures the writer. Both are called on its thread, or on the caller's where the database has none, so they must
+    /// not wait.
+    public struct CommitWatch: Sendable {
+        /// A batch begins.
+        public var began: @Sendable () -> Void
+        /// The batch is on disk, or it failed.
+        public var ended: @Sendable (_ bodies: Int, _ error: DatabaseError?) -> Void
+
+        public init(
+            began: @escaping @Sendable () -> Void, ended: @escaping @Sendable (_ bodies: Int, DatabaseError?) -> Void
+        ) {
+            self.began = began
+            self.ended = ended
+        }
+    }
+
     private let engine: Engine
+
+    /// How many writes wait for the writer.
+    public var waitingWrites: Int { engine.waitingWrites }
 
     private init(_ engine: Engine) { self.engine = engine }
 

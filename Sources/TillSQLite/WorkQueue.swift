@@ -63,6 +63,9 @@ final class WorkQueue: @unchecked Sendable {
 
     init(limit: Int) { self.limit = limit }
 
+    /// How many jobs wait.
+    var count: Int { monitor.withLock { jobs.count - head } }
+
     /// - Returns: why the job was rejected, or nil if it will be answered.
     func add(_ job: Job) -> DatabaseError? {
         monitor.withLock {

@@ -15,7 +15,8 @@ final class Writer: @unchecked Sendable {
     init(_ factory: ConnectionFactory) throws(DatabaseError) {
         queue = WorkQueue(limit: factory.options.queueLimit)
         batchLimit = max(1, factory.options.batchLimit)
-        commits = try GroupCommit { () throws(DatabaseError) in try factory.writer() }
+        commits = try GroupCommit(watch: factory.options.commitWatch) { () throws(DatabaseError) in try factory.writer()
+        }
         checkpointer = try Checkpointer(try factory.checkpointer(), logLimitBytes: factory.options.logLimitBytes)
     }
 

@@ -38,6 +38,10 @@ public struct Server: Sendable {
     private let startedAt: Instant
     /// When the configuration last changed without a restart; nil before the first change.
     private(set) var changedAt: Instant?
+    let walletCheck = WalletCheck()
+    let monitoring: Monitoring
+    let requestFigures: RequestFigures
+    let scrapes = BoundedWork(limit: 4)
 
     /// - Parameters:
     ///   - clock: the time of purchases; beside an emulated store, the store's.
@@ -49,19 +53,24 @@ public struct Server: Sendable {
     ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     ///   - webhookSend: sends events. The sender refuses addresses (`AddressRule`), follows no redirect, and bounds the
     ///     time and the size of the answer. Nil sends none.
+    ///   - monitoring: what the metrics are made of besides the server itself.
     ///   - heavyWork: the executors for long computations; by default they run where their callers run.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, machineClock: Clock? = nil,
         entropy: @escaping Entropy, log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
-        verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
+        verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil,
+        monitoring: Monitoring = Monitoring(), heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
+        self.monitoring = monitoring
         startedAt = clock()
+        let requestFigures = RequestFigures()
+        self.requestFigures = requestFigures
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, machineClock: machineClock,
-            entropy: entropy, log: log, appleEffects: appleEffects, serverAPI: serverAPI,
-            verifyReceipt: verifyReceipt)
+            entropy: entropy, log: log, refusedProof: requestFigures.failedVerification, appleEffects: appleEffects,
+            serverAPI: serverAPI, verifyReceipt: verifyReceipt)
         heavy = HeavyWorkLimiter(heavyWork, log: log)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend

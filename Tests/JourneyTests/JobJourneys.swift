@@ -152,10 +152,12 @@ import TillThreads
             shop.time.advance(seconds: 61)
             #expect(await eventually { reported.withLock { $0.count } == 2 })
             let figures = try await figures(shop)
-            #expect(figures[#"till_job_last_success_age_seconds{job="savedProofs"}"#].map { $0 >= 61 } == true)
+            let (failing, other) = (#"{background_job="savedProofs"}"#, #"{background_job="reminders"}"#)
+            #expect(figures["till_job_last_success_age_seconds" + failing].map { $0 >= 61 } == true)
+            #expect(figures["till_job_failures_total" + failing].map { $0 >= 2 } == true)
             #expect(
                 await eventually {
-                    (try? await self.figures(shop))?[#"till_job_last_success_age_seconds{job="reminders"}"#] == 0
+                    (try? await self.figures(shop))?["till_job_last_success_age_seconds" + other] == 0
                 })
         }
     }
@@ -179,7 +181,7 @@ import TillThreads
             #expect(waiting["till_saved_proofs"] == 0 && waiting["till_waiting_receipts"] == 1)
             #expect((waiting["till_oldest_waiting_receipt_age_seconds"] ?? 0) >= 50)
             try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
-                let name = #"till_job_last_success_age_seconds{job="savedProofs"}"#
+                let name = #"till_job_last_success_age_seconds{background_job="savedProofs"}"#
                 #expect(await eventually { (try? await figures(shop))?[name] == 0 })
             }
         }

@@ -11,22 +11,22 @@ struct ReadinessTests {
     @Test("A good result is cached for a second, and a bad one is shared only with those who asked meanwhile")
     func memory() async {
         let check = ReadinessCheck()
-        var checks = 0
+        let checks = Locked(0)
         func ask(_ milliseconds: Int64, _ fault: String? = nil) async -> String? {
-            await check.fault(at: Self.now.adding(milliseconds: milliseconds)) {
-                checks += 1
-                return fault
-            }
+            await check.result(at: Self.now.adding(milliseconds: milliseconds), within: Monitoring().within) {
+                checks.withLock { $0 += 1 }
+                return (fault, nil)
+            }.fault
         }
         #expect(await ask(0) == nil)
         for milliseconds in Int64(1)..<1_000 where milliseconds % 100 == 0 {
             #expect(await ask(milliseconds, "full") == nil)
         }
-        #expect(checks == 1)
+        #expect(checks.withLock { $0 } == 1)
         #expect(await ask(1_000, "full") == "full")
         #expect(await ask(1_001, "full") == "full")
         #expect(await ask(1_002) == nil)
-        #expect(checks == 4)
+        #expect(checks.withLock { $0 } == 4)
         #expect(await ask(-5_000, "full") == "full", "a clock that was set back is no reason to trust it")
     }
 
@@ -37,12 +37,12 @@ struct ReadinessTests {
         let faults = await withTaskGroup(of: String?.self) { group in
             for _ in 0..<100 {
                 group.addTask {
-                    await check.fault(at: Self.now) {
+                    await check.result(at: Self.now, within: Monitoring().within) {
                         checks.withLock { $0 += 1 }
                         // Long enough for the others to arrive during the check.
                         for _ in 0..<1_000 { await Task.yield() }
-                        return fault
-                    }
+                        return (fault, nil)
+                    }.fault
                 }
             }
             return await group.reduce(into: []) { $0.append($1) }

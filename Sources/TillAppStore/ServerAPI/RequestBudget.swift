@@ -89,6 +89,11 @@ public final class RequestBudget: Sendable {
         withLimiter(Key(endpoint: endpoint, environment: environment)) { limiter, _ in limiter.queue.count }
     }
 
+    /// The share of the quota that is left now, from 0 to 1.
+    public func left(of endpoint: ServerAPI.Endpoint, in environment: StoreEnvironment) -> Double {
+        withLimiter(Key(endpoint: endpoint, environment: environment)) { limiter, now in limiter.quota.left(at: now) }
+    }
+
     /// The earliest time at which a request of this endpoint could be sent, if no other caller joins.
     public func nextAvailable(of endpoint: ServerAPI.Endpoint, in environment: StoreEnvironment) -> Instant {
         withLimiter(Key(endpoint: endpoint, environment: environment)) { limiter, now in

@@ -108,6 +108,9 @@ struct SlidingCount {
         grains.removeFirst(gone.count)
     }
 
+    /// The share of the limit that is left. Call `expire` first.
+    var left: Double { 1 - Double(min(total, limit)) / Double(limit) }
+
     /// The earliest time at which one more event is allowed. Call `expire` first.
     func next(after now: Instant) -> Instant {
         guard total >= limit, let oldest = grains.first else { return now }
@@ -155,6 +158,13 @@ struct QuotaWindow {
     /// The earliest possible time of a slot, if `others` callers come first.
     mutating func earliest(at now: Instant, behind others: Int) -> Instant {
         next(at: now).adding(milliseconds: Int64(others / quota.count) * quota.window)
+    }
+
+    /// The share of the quota that is left, from 0 to 1: of the window or of the hour, whichever is smaller; 0 while
+    /// Apple's 429 forbids requests.
+    mutating func left(at now: Instant) -> Double {
+        let isClosed = next(at: now) > now && window.next(after: now) <= now && (hour?.next(after: now) ?? now) <= now
+        return isClosed ? 0 : min(window.left, hour?.left ?? 1)
     }
 
     mutating func take(at now: Instant) {

@@ -16,7 +16,7 @@ public struct ServerAPI: Sendable {
     /// Production first.
     let environments: [StoreEnvironment]
     let effects: AppleEffects
-    let budget: RequestBudget
+    package let budget: RequestBudget
     private let tokens: BearerTokens
     private(set) var caller = RequestCaller.buyer
     /// Whether this client has already waited for the slot of its next request.

@@ -13,10 +13,13 @@ package struct ProofVerifier: Sendable {
     private let environments: Set<StoreEnvironment>
     /// Nil when revocation checking is off.
     private let revocation: RevocationChecker?
+    /// Is told the code of every refused proof.
+    private let refused: @Sendable (Refusal) -> Void
 
     /// - Throws: `bad_root` if a configured root is no certificate.
     init(
-        trust: AppleTrust, clock: @escaping Ledger.Clock, effects: AppleEffects? = nil
+        trust: AppleTrust, clock: @escaping Ledger.Clock, effects: AppleEffects? = nil,
+        refused: @escaping @Sendable (Refusal) -> Void = { _ in }
     ) throws(VerificationError) {
         var policy = TrustPolicy(bundleID: trust.bundleID, environments: trust.environments, now: clock)
         if !trust.roots.isEmpty { policy.roots = trust.roots }
@@ -30,6 +33,7 @@ package struct ProofVerifier: Sendable {
         policy.appAppleID = nil
         anyApp = try SignedDataVerifier(policy: policy, rememberingWith: verifier)
         environments = trust.environments
+        self.refused = refused
         if let effects, trust.revocation != .off {
             revocation = RevocationChecker(policy: trust.revocation, effects: effects)
         } else {
@@ -141,7 +145,9 @@ package struct ProofVerifier: Sendable {
         if status == nil { status = await revocation.status(of: observations) }
         switch status {
         case .good: return false
-        case .revoked(let detail): throw ProofError(.certificateRevoked, detail, zh: "证书已被吊销", proof: proof)
+        case .revoked(let detail):
+            refused(.certificateRevoked)
+            throw ProofError(.certificateRevoked, detail, zh: "证书已被吊销", proof: proof)
         // Apple answered that the certificate is on hold, so the caller has to wait.
         case .onHold(let detail):
             throw ProofError(.revocationUnknown, detail, zh: "证书暂停使用", proof: proof)
@@ -160,9 +166,9 @@ package struct ProofVerifier: Sendable {
             return try verify()
         } catch {
             // The verifier's verdicts and the API's refusal codes are one list (CONTRACT §1).
-            var refusal = ProofError(
-                Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, zh: error.chineseDetail,
-                proof: proof)
+            let code = Refusal(rawValue: error.verdict.rawValue) ?? .malformed
+            refused(code)
+            var refusal = ProofError(code, error.detail, zh: error.chineseDetail, proof: proof)
             refusal.verifier = (verifier, kind)
             throw refusal
         }

@@ -51,6 +51,58 @@ public struct LedgerFigures {
         ) { $0.instant("received_at") }
     }
 
+    /// A number of waiting entries, and the moment since which the oldest of them waits.
+    public typealias Waiting = (count: Int64, oldest: Instant?)
+
+    /// The claims that wait for Apple's answer, since they were made.
+    public func waitingClaims() throws -> Waiting {
+        try waiting("SELECT count(*) AS count, min(at) AS oldest FROM claims WHERE state = 0", [])
+    }
+
+    /// Apple's questions about refund requests without an answer, since Apple asked.
+    public func waitingConsumptionAnswers() throws -> Waiting {
+        try waiting(
+            "SELECT count(*) AS count, min(requested_at) AS oldest FROM consumption_requests WHERE state = 0", [])
+    }
+
+    /// When the purchase of the oldest open task for Apple was received. A retry moves the time at which a task is due,
+    /// so that time says nothing about its age.
+    public func oldestAppleTask() throws -> Instant? {
+        try connection.first(
+            """
+            SELECT t.received_at FROM apple_tasks a CROSS JOIN transactions t ON t.row_id = a.transaction_row_id \
+            WHERE a.state = 0 ORDER BY a.row_id LIMIT 1
+            """, []
+        ) { $0.instant("received_at") }
+    }
+
+    /// The tasks that Apple refused permanently.
+    public func refusedAppleTasks() throws -> Int64 {
+        try number("SELECT count(*) AS number FROM apple_tasks WHERE state = 1")
+    }
+
+    /// The reminders that are due, since they were.
+    public func dueReminders(at now: Instant) throws -> Waiting {
+        try waiting(
+            """
+            SELECT count(*) AS count, min(due_at) AS oldest FROM reminders WHERE sent_at IS NULL AND due_at <= ?1
+            """, [.instant(now)])
+    }
+
+    /// The position of the oldest event that waits in a queue of an endpoint.
+    public func oldestDelivery(to endpoint: Int64) throws -> Int64? {
+        try connection.first(
+            """
+            SELECT min(event_position) AS position FROM webhook_deliveries WHERE endpoint_row_id = ?1 \
+            AND queue IN (0, 1) AND state = 0
+            """, [.integer(endpoint)]
+        ) { $0.optionalInteger("position") } ?? nil
+    }
+
+    private func waiting(_ sql: SQL, _ values: [SQLValue]) throws -> Waiting {
+        try connection.first(sql, values) { ($0.integer("count"), $0.optionalInstant("oldest")) } ?? (0, nil)
+    }
+
     /// The number of events ever written.
     public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(row_id), 0) AS number FROM outbox") }
 

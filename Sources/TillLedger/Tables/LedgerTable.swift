@@ -166,6 +166,30 @@ public struct LedgerTable {
         ) { $0.text("balance") }
     }
 
+    /// Compares the balances of the next customers with the sums of their postings.
+    ///
+    /// - Returns: the last of these customers, nil at the end; and how many balances differ, missing ones included.
+    public func compareBalances(after customer: Int64, limit: Int) throws -> (last: Int64?, unbalanced: Int64) {
+        let last = try connection.first(
+            """
+            SELECT max(customer_id) AS last_customer FROM (SELECT customer_id FROM customers WHERE customer_id > ?1 \
+            ORDER BY customer_id LIMIT ?2) AS slice
+            """, [.integer(customer), .integer(Int64(limit))]
+        ) { $0.optionalInteger("last_customer") }
+        guard case .some(.some(let last)) = last else { return (nil, 0) }
+        let environments = StoreEnvironment.allCases.map(\.column)
+        let unbalanced = try connection.first(
+            """
+            SELECT count(*) AS count FROM (SELECT environment, customer_id, currency FROM (SELECT environment, \
+            customer_id, currency, amount FROM postings WHERE customer_id > ?1 AND customer_id <= ?2 UNION ALL SELECT \
+            environment, customer_id, currency, -amount FROM balances WHERE environment IN (?3, ?4, ?5) AND \
+            customer_id > ?1 AND customer_id <= ?2) AS entries GROUP BY environment, customer_id, currency \
+            HAVING sum(amount) <> 0) AS differing
+            """, [.integer(customer), .integer(last)] + environments
+        ) { $0.integer("count") }
+        return (last, unbalanced ?? 0)
+    }
+
     private static func read(_ row: any Row) throws -> Stored {
         guard let contra = ContraAccount(rawValue: row.text("contra")),
             let kind = PostingKind(rawValue: row.text("kind"))

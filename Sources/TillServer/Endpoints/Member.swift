@@ -90,6 +90,17 @@ extension Member {
         Member(sentence, [:], .count(count))
     }
 
+    static func list<Values: CaseIterable & RawRepresentable<String>>(_ sentence: String, ofSome _: Values.Type)
+        -> Member
+    {
+        Member(
+            sentence,
+            [
+                "type": "array",
+                "items": ["type": "string", "enum": .array(Values.allCases.map { .string($0.rawValue) })],
+            ])
+    }
+
     static func ref(_ body: String) -> Member {
         var member: Member = ""
         member.schema = OpenAPI.ref(body).object ?? [:]

@@ -13,10 +13,10 @@ extension OpenAPI {
             method: .get, path: Paths.readiness, id: "readReadiness", tag: .operations, action: Server.readReadiness,
             summary: "Check that purchases can be processed", countsAddress: false,
             answers: [
-                .ok("The ledger can be read and written.", "Readiness"),
+                .ok("The ledger can be read and written; `reasons` names what else is missing.", "Readiness"),
                 .answer(
                     503, "The ledger cannot be read or written; `database` names the fault.", "Readiness",
-                    ["status": "not_ready", "database": "full"]
+                    ["status": "not_ready", "code": "unavailable", "database": "full", "reasons": []]
                 ).with(headers: ["Retry-After": "Seconds to wait."]),
             ]),
         Endpoint(
@@ -101,9 +101,13 @@ extension OpenAPI {
         .page("DifferencePage", of: DifferenceReply.self): [:],
         Body("ReconciliationDetail", ReconciliationDetail.self, "The progress of a run and its differences."): [:],
         Body("Health", "The process runs."): ["status": .oneOf("Always `ok`.", ["ok"])],
-        Body("Readiness", "Whether the ledger can be read and written."): [
-            "status": .oneOf("Whether the server is ready.", ["ready", "not_ready"]),
-            "database": "`ok`, or the kind of the fault.",
+        Body("Readiness", "Whether the server can process purchases."): [
+            "status": .oneOf(
+                "Whether it can: `degraded` if it can, and something that it needs is missing.",
+                ["ready", "degraded", "not_ready"]),
+            "code": .optional(.oneOf("Only if it cannot.", ["unavailable"])),
+            "database": "`ok`, or the kind of the fault; `stalled` if the disk does not answer.",
+            "reasons": .list("What is missing. New reasons may be added.", ofSome: Health.Reason.self),
         ],
         Body("AnyObject", "See the OpenAPI specification.", schema: ["type": "object"]): [:],
         Body("Problem", ProblemDetails.self, "An error (RFC 9457)."): [
@@ -129,7 +133,7 @@ extension OpenAPI {
 
     static let operationExamples: [String: JSONValue] = [
         "Health": ["status": "ok"],
-        "Readiness": ["status": "ready", "database": "ok"],
+        "Readiness": ["status": "degraded", "database": "ok", "reasons": ["apple_refuses_key"]],
         "StartReconciliation": ["dryRun": true],
         "Reconciliation": run,
         "ReconciliationDetail": [

@@ -24,6 +24,9 @@ public struct BackgroundJobs: Sendable {
             Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0.ledger).runAll() },
             Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).recordAll() },
             Job(name: "pruning", interval: 600_000) { try await $0.prune() },
+            Job(name: "walletCheck", interval: 30_000) {
+                try await $0.walletCheck.advance($0.database, clock: $0.clock)
+            },
         ] + ofEachEnvironment
 
     /// One job per environment, so that a slow answer from Apple's sandbox does not delay production.
@@ -44,6 +47,13 @@ public struct BackgroundJobs: Sendable {
         ]
     }
 
+    private static let webhooks = "webhooks"
+    private static let webhookInterval: Int64 = 1_000
+
+    /// The names of all jobs, with the milliseconds between two runs.
+    static let intervals: [(name: String, interval: Int64)] =
+        usual.compactMap { job in job.interval.map { (job.name, $0) } } + [(webhooks, webhookInterval)]
+
     public let all: [Job]
     /// The server as it is configured now.
     private let current: @Sendable () -> Server
@@ -61,10 +71,10 @@ public struct BackgroundJobs: Sendable {
     /// - Parameter current: the server as it is configured now. Each pass asks once, and ends with the same answer.
     public init(current: @escaping @Sendable () -> Server, pause: @escaping @Sendable (Int64) async -> Void) {
         let startedAt = current().clock()
-        let webhooks = Job(name: "webhooks", interval: 1_000) { server in
+        let deliveries = Job(name: Self.webhooks, interval: Self.webhookInterval) { server in
             _ = try await WebhookDeliveries(server, startedAt: server.changedAt ?? startedAt).deliverAll()
         }
-        all = Self.usual + [webhooks]
+        all = Self.usual + [deliveries]
         self.current = current
         self.pause = pause
     }
@@ -82,6 +92,7 @@ public struct BackgroundJobs: Sendable {
     private func keepUp(_ job: Job) async {
         while !Task.isCancelled {
             let start = server.machineClock()
+            server.jobHistory.began(job.name, at: start)
             do {
                 try await job.walk(server)
                 let end = server.machineClock()
@@ -91,6 +102,7 @@ public struct BackgroundJobs: Sendable {
             } catch {
                 // A pass that the stop interrupts has not failed.
                 if !Task.isCancelled {
+                    server.jobHistory.failed(job.name)
                     server.log.write(.jobFailed, ["job": .text(job.name), "cause": .cause(error)])
                 }
             }
@@ -102,12 +114,46 @@ public struct BackgroundJobs: Sendable {
 
 /// When each job last succeeded.
 final class JobHistory: Sendable {
-    private let times = Locked<[String: Instant]>([:])
-
-    /// By name; the start of the server for a job that has not succeeded yet.
-    var lastSuccesses: [(name: String, at: Instant)] {
-        times.withLock { $0 }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    private struct State {
+        var succeeded: [String: Instant] = [:]
+        var running: [String: Instant] = [:]
+        var failures: [String: Int64] = [:]
     }
 
-    func succeeded(_ name: String, at now: Instant) { times.withLock { $0[name] = now } }
+    private let state = Locked(State())
+
+    func began(_ name: String, at now: Instant) { state.withLock { $0.running[name] = now } }
+
+    func succeeded(_ name: String, at now: Instant) {
+        state.withLock { state in
+            state.succeeded[name] = now
+            state.running[name] = nil
+        }
+    }
+
+    func failed(_ name: String) {
+        state.withLock { state in
+            state.failures[name, default: 0] += 1
+            state.running[name] = nil
+        }
+    }
+
+    /// The ages are NaN before the jobs start.
+    func metrics(at now: Instant) -> [Metric] {
+        let state = state.withLock { $0 }
+        func samples(_ value: (_ name: String, _ interval: Int64) -> Double) -> [Metric.Sample] {
+            BackgroundJobs.intervals.map {
+                Metric.Sample(value($0.name, $0.interval), (name: "background_job", value: $0.name))
+            }
+        }
+        func age(_ since: Instant) -> Double { max(0, Double(now.milliseconds - since.milliseconds) / 1_000) }
+        return [
+            Metric(.jobSuccessAge, samples { name, _ in state.succeeded[name].map(age) ?? .nan }),
+            Metric(.jobInterval, samples { _, interval in Double(interval) / 1_000 }),
+            Metric(
+                .jobRunning,
+                samples { name, _ in state.succeeded[name] == nil ? .nan : state.running[name].map(age) ?? 0 }),
+            Metric(.jobFailures, samples { name, _ in Double(state.failures[name] ?? 0) }),
+        ]
+    }
 }

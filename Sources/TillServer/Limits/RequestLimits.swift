@@ -147,18 +147,10 @@ final class RequestLimiter: Sendable {
             Limit.allCases.map { Metric.Sample(count: value($0), (name: "limit", value: $0.rawValue)) }
         }
         return [
+            Metric(.requestsLimited, samples { refused[$0] ?? 0 }),
             Metric(
-                name: "till_requests_limited_total", kind: .counter,
-                help: "Requests refused with 429 since the start, by the limit that refused them.",
-                samples: samples { refused[$0] ?? 0 }),
-            Metric(
-                name: "till_limit_buckets", kind: .gauge,
-                help: "Users, keys and addresses that have a bucket; at most \(TokenBuckets.capacity) of each.",
-                samples: samples { Int64([.user: users, .key: keys, .address: addresses][$0]?.count ?? 0) }),
-            Metric(
-                name: "till_limit_buckets_replaced_total", kind: .counter,
-                help: "Callers that were forgotten for a new one before their bucket was full, since the start.",
-                samples: samples { replaced[$0] ?? 0 }),
+                .limitBuckets, samples { Int64([.user: users, .key: keys, .address: addresses][$0]?.count ?? 0) }),
+            Metric(.bucketsReplaced, samples { replaced[$0] ?? 0 }),
         ]
     }
 }

@@ -49,18 +49,11 @@ final class UnpaidRows: Sendable {
             }
         }
         return [
+            Metric(.unpaidRows, samples(Self.names[...]) { $0.rows }),
+            Metric(.unpaidBytes, samples(Self.measured) { $0.bytes }),
             Metric(
-                name: "till_unpaid_rows", kind: .gauge,
-                help: "Rows of the tables that callers without a purchase add to; measured every ten minutes.",
-                samples: samples(Self.names[...]) { $0.rows }),
-            Metric(
-                name: "till_unpaid_bytes", kind: .gauge,
-                help: "Bytes of the long columns of these tables, without indices.",
-                samples: samples(Self.measured) { $0.bytes }),
-            Metric(
-                name: "till_pruned_rows_total", kind: .counter,
-                help: "Rows deleted for their age since the start, by table.",
-                samples: Self.pruned.map { Metric.Sample(count: pruned[$0] ?? 0, (name: "table", value: $0)) }),
+                .prunedRows,
+                Self.pruned.map { Metric.Sample(count: pruned[$0] ?? 0, (name: "table", value: $0)) }),
         ]
     }
 }

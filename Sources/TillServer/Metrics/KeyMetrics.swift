@@ -10,16 +10,14 @@ extension Server {
         }
         return [
             Metric(
-                name: "till_key_expiry_seconds", kind: .gauge,
-                help: "Seconds until the key expires, below zero afterwards; +Inf for a key without an expiry.",
-                samples: keys.map { key in
+                .keyExpiry,
+                keys.map { key in
                     let left = key.validity.expires.map { Double($0.milliseconds - now.milliseconds) / 1_000 }
                     return labelled(left ?? .infinity, key)
                 }),
             Metric(
-                name: "till_key_last_use_timestamp_seconds", kind: .gauge,
-                help: "When the key was last accepted, as a Unix time; NaN if no use is known.",
-                samples: keys.map { key in
+                .keyLastUse,
+                keys.map { key in
                     labelled(uses[key.name].map { Double($0.milliseconds) / 1_000 } ?? .nan, key)
                 }),
         ]

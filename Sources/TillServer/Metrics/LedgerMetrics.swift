@@ -2,8 +2,8 @@ import TillBilling
 import TillLedger
 import TillSQL
 
-/// The metrics of the ledger. A new metric is one more function in the list: it gets an open connection and must answer
-/// from an index.
+/// The metrics of the ledger. A new metric is one more definition and a line in a function of the list, which gets an
+/// open connection and must answer from an index.
 enum LedgerMetrics {
     typealias Reading = @Sendable (_ connection: any Connection, _ scope: Scope) throws -> [Metric]
 
@@ -11,13 +11,51 @@ enum LedgerMetrics {
         let environments: [StoreEnvironment]
         /// The ids of the configured webhook endpoints.
         let endpoints: [String]
+        /// Seconds for which a task to finish a transaction is not due.
+        let finishAfter: Int64
         let now: Instant
+
+        /// The values of a label of the ledger's metrics.
+        fileprivate func values(of label: String) -> [String] {
+            switch label {
+            case "environment": environments.map(\.rawValue)
+            case "endpoint": endpoints
+            case "status": LedgerMetrics.openOrders.map(\.name)
+            case "kind": Difference.Kind.allCases.map(\.rawValue)
+            default: preconditionFailure("the label \(label) has no list of values")
+            }
+        }
+
+        fileprivate func age(_ since: Instant?) -> Double {
+            since.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1_000) } ?? 0
+        }
     }
 
-    static let readings: [Reading] = [lostOrders, ungranted, queues, outbox, forgivenDebts, reconciliation]
+    static let readings: [Reading] = [
+        lostOrders, openWork, appleWork, reminders, outbox, forgivenDebts, reconciliation,
+    ]
+    fileprivate static let openOrders: [OrderStatus] = [.prepared, .ongoing, .deferred]
 
     static func read(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
-        try readings.flatMap { try $0(connection, scope) }
+        complete(try readings.flatMap { try $0(connection, scope) }, scope)
+    }
+
+    /// Every metric of the ledger as NaN, for a ledger that cannot be read.
+    static func unknown(_ scope: Scope) -> [Metric] { complete([], scope) }
+
+    /// Adds NaN for every value that is not known, so that no series is ever absent.
+    private static func complete(_ metrics: [Metric], _ scope: Scope) -> [Metric] {
+        definitions.map { definition in
+            let known = metrics.first { $0.definition == definition }?.samples ?? []
+            let sets = definition.labels.reduce([[Metric.Label]()]) { sets, label in
+                sets.flatMap { set in scope.values(of: label).map { set + [(name: label, value: $0)] } }
+            }
+            return Metric(
+                definition,
+                sets.map { labels in
+                    known.first { $0.labels.map(\.value) == labels.map(\.value) } ?? Metric.Sample(.nan, labels: labels)
+                })
+        }
     }
 
     // MARK: Lost orders
@@ -38,102 +76,76 @@ enum LedgerMetrics {
             lost += lateCount + waitingCount
         }
         return [
-            Metric(
-                name: "till_purchases_total", kind: .counter,
-                help: "Transactions with Apple's signature in the ledger.", samples: [Metric.Sample(count: known)]),
-            Metric(
-                name: "till_purchases_granted_late_total", kind: .counter,
-                help: "Paid purchases that a reconciliation granted more than a day after the payment.",
-                samples: late),
-            Metric(
-                name: "till_purchases_ungranted", kind: .gauge,
-                help: "Paid purchases that are not granted more than a day after the payment.",
-                samples: waiting),
-            Metric(
-                name: "till_lost_order_ratio", kind: .gauge,
-                help:
-                    "Share of all purchases that were granted late or not granted: the lost-order rate of the ledger.",
-                samples: [Metric.Sample(known == 0 ? 0 : Double(lost) / Double(known))]),
+            Metric(.purchases, Double(known)), Metric(.grantedLate, late), Metric(.ungranted, waiting),
+            Metric(.lostOrderRatio, known == 0 ? 0 : Double(lost) / Double(known)),
         ]
     }
 
     // MARK: Waiting entries
 
-    private static func ungranted(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+    private static func openWork(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(connection)
-        func age(_ since: Instant?) -> Double {
-            since.map { max(0, Double(scope.now.milliseconds - $0.milliseconds) / 1_000) } ?? 0
-        }
-        let orders: [OrderStatus] = [.prepared, .ongoing, .deferred]
+        let (saved, waiting) = (SavedProofTable(connection), WaitingProofTable(connection))
         return [
             Metric(
-                name: "till_oldest_open_order_age_seconds", kind: .gauge,
-                help: "Age of the oldest order that waits for its payment or proof; 0 without one.",
-                samples: try orders.map {
-                    Metric.Sample(age(try figures.oldestOrder($0)), (name: "status", value: $0.name))
+                .oldestOpenOrder,
+                try openOrders.map {
+                    Metric.Sample(scope.age(try figures.oldestOrder($0)), (name: "status", value: $0.name))
                 }),
-            Metric(
-                name: "till_oldest_quarantined_age_seconds", kind: .gauge,
-                help: "Age of the oldest transaction in quarantine; 0 without one.",
-                samples: [Metric.Sample(age(try figures.oldestQuarantined()))]),
-            Metric(
-                name: "till_oldest_pending_notification_age_seconds", kind: .gauge,
-                help: "Age of the oldest notification that is stored and not processed; 0 without one.",
-                samples: [Metric.Sample(age(try figures.oldestPendingNotification()))]),
-            Metric(
-                name: "till_oldest_saved_proof_age_seconds", kind: .gauge,
-                help: "Age of the oldest unprocessed proof whose device has finished; 0 without one.",
-                samples: [Metric.Sample(age(try SavedProofTable(connection).oldest()))]),
-            Metric(
-                name: "till_oldest_waiting_receipt_age_seconds", kind: .gauge,
-                help: "Age of the oldest receipt purchase that waits for Apple's answer; 0 without one.",
-                samples: [Metric.Sample(age(try WaitingProofTable(connection).oldest()))]),
+            Metric(.quarantined, Double(try figures.quarantined())),
+            Metric(.oldestQuarantined, scope.age(try figures.oldestQuarantined())),
+            Metric(.pendingNotifications, Double(try figures.pendingNotifications())),
+            Metric(.oldestPendingNotification, scope.age(try figures.oldestPendingNotification())),
+            Metric(.savedProofs, Double(try saved.count())), Metric(.oldestSavedProof, scope.age(try saved.oldest())),
+            Metric(.waitingReceipts, Double(try waiting.count())),
+            Metric(.oldestWaitingReceipt, scope.age(try waiting.oldest())),
         ]
     }
 
-    private static func queues(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+    /// What waits for an answer of Apple.
+    private static func appleWork(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(connection)
+        let (tasks, claims) = (try AppleTaskTable(connection).waiting(), try figures.waitingClaims())
+        let oldestTask = try figures.oldestAppleTask()?.adding(seconds: scope.finishAfter)
+        let answers = try figures.waitingConsumptionAnswers()
         return [
-            Metric(
-                name: "till_quarantined_transactions", kind: .gauge,
-                help: "Paid transactions in quarantine.",
-                samples: [Metric.Sample(count: try figures.quarantined())]),
-            Metric(
-                name: "till_pending_notifications", kind: .gauge,
-                help: "Notifications that are stored and not processed.",
-                samples: [Metric.Sample(count: try figures.pendingNotifications())]),
-            Metric(
-                name: "till_saved_proofs", kind: .gauge,
-                help: "Unprocessed proofs whose devices have finished.",
-                samples: [Metric.Sample(count: try SavedProofTable(connection).count())]),
-            Metric(
-                name: "till_waiting_receipts", kind: .gauge,
-                help: "Receipt purchases that wait for Apple's answer.",
-                samples: [Metric.Sample(count: try WaitingProofTable(connection).count())]),
+            Metric(.appleTasks, Double(tasks.count)), Metric(.oldestAppleTask, scope.age(oldestTask)),
+            Metric(.refusedAppleTasks, Double(try figures.refusedAppleTasks())),
+            Metric(.waitingClaims, Double(claims.count)), Metric(.oldestWaitingClaim, scope.age(claims.oldest)),
+            Metric(.consumptionAnswers, Double(answers.count)),
+            Metric(.oldestConsumptionAnswer, scope.age(answers.oldest)),
+        ]
+    }
+
+    private static func reminders(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
+        let due = try LedgerFigures(connection).dueReminders(at: scope.now)
+        return [
+            Metric(.dueReminders, Double(due.count)), Metric(.oldestDueReminder, scope.age(due.oldest)),
         ]
     }
 
     private static func outbox(_ connection: any Connection, _ scope: Scope) throws -> [Metric] {
-        let written = try LedgerFigures(connection).outboxEvents()
-        var (waiting, dead) = ([Metric.Sample](), [Metric.Sample]())
+        let (figures, events) = (LedgerFigures(connection), OutboxTable(connection))
+        let written = try figures.outboxEvents()
+        var (waiting, oldest, dead, isGone) = (
+            [Metric.Sample](), [Metric.Sample](), [Metric.Sample](), [Metric.Sample]()
+        )
         for name in scope.endpoints {
             guard let endpoint = try WebhookEndpointTable(connection).find(name) else { continue }
             let counts = try WebhookDeliveryTable(connection).counts(endpoint.rowID)
             let label = (name: "endpoint", value: name)
+            let first = [
+                try figures.oldestDelivery(to: endpoint.rowID).flatMap { try events.find($0) },
+                try events.list(after: endpoint.position, limit: 1).first,
+            ].compactMap { $0?.at }.min()
             waiting.append(Metric.Sample(count: counts.waiting + max(0, written - endpoint.position), label))
+            oldest.append(Metric.Sample(scope.age(first), label))
             dead.append(Metric.Sample(count: counts.dead, label))
+            isGone.append(Metric.Sample(count: endpoint.goneAt == nil ? 0 : 1, label))
         }
         return [
-            Metric(
-                name: "till_outbox_events_total", kind: .counter, help: "Events written for the app's backend.",
-                samples: [Metric.Sample(count: written)]),
-            Metric(
-                name: "till_outbox_backlog", kind: .gauge,
-                help: "Events that are queued for an endpoint or not yet examined for it.",
-                samples: waiting),
-            Metric(
-                name: "till_outbox_dead_letters", kind: .gauge,
-                help: "Events that were given up after three days of failed deliveries to an endpoint.", samples: dead),
+            Metric(.outboxEvents, Double(written)), Metric(.outboxBacklog, waiting), Metric(.oldestDelivery, oldest),
+            Metric(.deadLetters, dead), Metric(.endpointGone, isGone),
         ]
     }
 
@@ -141,9 +153,8 @@ enum LedgerMetrics {
         let figures = LedgerFigures(connection)
         return [
             Metric(
-                name: "till_forgiven_debts_total", kind: .counter,
-                help: "Debts from refunded points that were written off.",
-                samples: try scope.environments.map {
+                .forgivenDebts,
+                try scope.environments.map {
                     Metric.Sample(
                         count: try figures.forgivenDebts(in: $0), (name: "environment", value: $0.rawValue))
                 })
@@ -158,8 +169,7 @@ enum LedgerMetrics {
         for environment in scope.environments {
             guard let run = try table.lastFinished(in: environment) else { continue }
             let label = (name: "environment", value: environment.rawValue)
-            let age = Double(scope.now.milliseconds - (run.endedAt ?? run.beganAt).milliseconds) / 1_000
-            ages.append(Metric.Sample(max(0, age), label))
+            ages.append(Metric.Sample(scope.age(run.endedAt ?? run.beganAt), label))
             let counts = try table.counts(of: run.rowID).filter { $0.environment == environment }
             for kind in Difference.Kind.allCases {
                 let count = counts.first { $0.name == kind.rawValue }?.count ?? 0
@@ -168,21 +178,9 @@ enum LedgerMetrics {
         }
         let running = try table.running()
         return [
-            Metric(
-                name: "till_reconciliation_age_seconds", kind: .gauge,
-                help: "Seconds since the last finished reconciliation; absent before the first.", samples: ages),
-            Metric(
-                name: "till_reconciliation_differences", kind: .gauge,
-                help: "Differences found by the last finished reconciliation, by kind.", samples: drift),
-            Metric(
-                name: "till_reconciliation_running", kind: .gauge,
-                help: "1 while a reconciliation is under way, also while it waits.",
-                samples: [Metric.Sample(count: running == nil ? 0 : 1)]
-            ),
-            Metric(
-                name: "till_reconciliation_waiting", kind: .gauge,
-                help: "1 while the current reconciliation waits because Apple does not answer.",
-                samples: [Metric.Sample(count: running?.wait == nil ? 0 : 1)]),
+            Metric(.reconciliationAge, ages), Metric(.differences, drift),
+            Metric(.reconciliationRunning, running == nil ? 0 : 1),
+            Metric(.reconciliationWaiting, running?.wait == nil ? 0 : 1),
         ]
     }
 }

@@ -65,6 +65,7 @@ extension Server {
     }
 
     func problem(_ refusal: Refusal, for request: HTTPRequest, detail: LocalizedText? = nil) -> HTTPResponse {
+        requestFigures.refused(refusal)
         let language = Language(preference: request.headers["Accept-Language"] ?? "")
         let trace = RequestTrace.current
         trace?.note(code: refusal.rawValue)

@@ -4,23 +4,23 @@ import TillLedger
 
 /// Each request has an id: in its log lines, in the answer's `X-Request-Id`, and in a problem's `requestId`.
 extension Server {
-    /// Writes the log line of each request, and gives it its id.
+    /// Gives each request its id, writes its log line, and counts it.
     var surroundings: Router.Surroundings {
         Router.Surroundings { [self] request, route, answer in
-            let (trace, start) = (trace(of: request), clock())
+            let (trace, start) = (trace(of: request), begin())
             return await RequestTrace.$current.withValue(trace) {
                 var response = await answer()
                 finish(&response, trace)
-                write(request, route, response, trace, since: start)
+                note(request, route, response, trace, since: start)
                 return response
             }
         } admit: { [self] head, route, admit in
-            let (trace, start) = (trace(of: head), clock())
+            let (trace, start) = (trace(of: head), begin())
             return RequestTrace.$current.withValue(trace) {
                 let admission = admit()
                 guard case .refused(var response) = admission else { return admission }
                 finish(&response, trace)
-                write(head, route, response, trace, since: start)
+                note(head, route, response, trace, since: start)
                 return .refused(response)
             }
         }
@@ -38,16 +38,21 @@ extension Server {
         if !response.isHangUp { response.headers.set("X-Request-Id", trace.requestID) }
     }
 
-    private func write(
-        _ request: HTTPRequest, _ route: String?, _ response: HTTPResponse, _ trace: RequestTrace, since start: Instant
+    private typealias Start = (clock: Instant, stopwatch: Int64)
+
+    private func begin() -> Start { (machineClock(), monitoring.stopwatch()) }
+
+    private func note(
+        _ request: HTTPRequest, _ route: String?, _ response: HTTPResponse, _ trace: RequestTrace, since start: Start
     ) {
+        requestFigures.answered(request, route, response, nanoseconds: monitoring.stopwatch() - start.stopwatch)
         let notes = trace.notes
         log.write(
             .request,
             [
                 "method": .text(request.method.rawValue), "route": .text(route ?? Self.unknownRoute),
                 "status": .integer(response.status),
-                "ms": .integer(max(0, clock().milliseconds - start.milliseconds)),
+                "ms": .integer(max(0, machineClock().milliseconds - start.clock.milliseconds)),
                 "caller": .text(notes.caller ?? Credential.anonymous.name), "code": .text(notes.code),
                 "network": .text(notes.caller == nil ? request.clientNetworkForLogs : nil),
             ])

@@ -14,11 +14,14 @@ struct AppleClient: Sendable {
     let verifyReceipt: VerifyReceiptClient?
     private let fetch: Fetch
 
-    /// - Parameter store: the clock of the emulated store in `apple.emulator`, if the configuration names one.
+    /// - Parameters:
+    ///   - store: the clock of the emulated store in `apple.emulator`, if the configuration names one.
+    ///   - log: takes a line about each request.
+    ///   - figures: counts the requests.
     /// - Throws: `CommandError` if no HTTP client can be started.
-    /// - Parameter log: takes a line about each request.
     init(
-        _ configuration: Configuration, process: ProcessEffects, following store: EmulatorClock?, log: Log = .none
+        _ configuration: Configuration, process: ProcessEffects, following store: EmulatorClock?, log: Log = .none,
+        figures: AppleFigures? = nil
     ) throws {
         var settings = FetchConfiguration()
         // The longest answers are pages of twenty proofs, and receipts with years of purchases.
@@ -32,12 +35,12 @@ struct AppleClient: Sendable {
                 LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         let exchange = appleExchange(over: fetch.send)
+        let counted = figures?.counting(exchange, clock: process.clock) ?? exchange
         let clock: @Sendable () -> Instant
         if let store { clock = { store.now } } else { clock = process.clock }
         effects = AppleEffects(
-            exchange: logging(store?.following(exchange) ?? exchange, in: log, clock: process.clock), clock: clock,
-            entropy: process.entropy,
-            pause: { try? await Task.sleep(for: .milliseconds($0)) })
+            exchange: logging(store?.following(counted) ?? counted, in: log, clock: process.clock), clock: clock,
+            entropy: process.entropy, pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil
         verifyReceipt = service.sharedSecret.flatMap { [effects] secret in

@@ -44,8 +44,11 @@ final class RunningServer: Sendable {
         switch configuration.database {
         case .sqlite(let file): path = file
         }
+        var monitoring = Monitoring.real(configuration, ledger: path)
+        var options = SQLiteDatabase.Options(.ledger)
+        options.commitWatch = monitoring.commitWatch
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
+            ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         } catch {
             throw error.failure(ledger: shown(path))
         }
@@ -56,9 +59,11 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
+        monitoring.waitingWrites = { [ledger] in ledger.waitingWrites }
         let followed = try FollowedClock(configuration, process: process)
         self.followed = followed
-        apple = try AppleClient(configuration, process: process, following: followed?.clock, log: log)
+        apple = try AppleClient(
+            configuration, process: process, following: followed?.clock, log: log, figures: monitoring.apple)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         let server: Server
         do {
@@ -66,7 +71,7 @@ final class RunningServer: Sendable {
                 configuration: configuration.server, database: ledger, clock: storeClock ?? apple.effects.clock,
                 machineClock: process.clock, entropy: process.entropy, log: log, appleEffects: apple.effects,
                 serverAPI: apple.api, verifyReceipt: apple.verifyReceipt,
-                webhookSend: webhookFetch.send,
+                webhookSend: webhookFetch.send, monitoring: monitoring,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
             for thread in workThreads { thread.stop() }

@@ -22,6 +22,7 @@ final class AppleProxy: Sendable {
         var rewrite: (@Sendable (JSONValue) -> JSONValue)?
         var isMalformed: (@Sendable (String) -> Bool)?
         var toStore: HTTPSend?
+        var figures: AppleFigures?
     }
 
     /// The app's shared secret: with it the server has no In-App Purchase key, and asks verifyReceipt.
@@ -34,6 +35,12 @@ final class AppleProxy: Sendable {
     var toStore: HTTPSend? {
         get { state.withLock { $0.toStore } }
         set { state.withLock { $0.toStore = newValue } }
+    }
+
+    /// Counts the requests of clients made from here on.
+    var figures: AppleFigures? {
+        get { state.withLock { $0.figures } }
+        set { state.withLock { $0.figures = newValue } }
     }
 
     /// While set, there is no answer.
@@ -104,8 +111,9 @@ final class AppleProxy: Sendable {
     func serverAPI(of emulator: Emulator, time: TestClock, log: Log = .none) async throws -> ServerAPI {
         state.withLock { $0.emulator = emulator }
         let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
+        let send: AppleSend = { [self] request async throws(AppleConnectionError) in try await exchange(request) }
         let effects = AppleEffects(
-            exchange: logging(exchange(_:), in: log, clock: { time.now }),
+            exchange: logging(figures?.counting(send, clock: { time.now }) ?? send, in: log, clock: { time.now }),
             clock: { time.now }, entropy: RandomBytes.make, pause: { time.advance(seconds: max(1, $0 / 1_000)) })
         return ServerAPI(
             key: try InAppPurchaseKey(

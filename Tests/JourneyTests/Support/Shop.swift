@@ -69,12 +69,15 @@ final class Shop: Sendable {
     ///   - line: the line on which it asks the store about purchases; nil if it has no key.
     ///   - store: the store's Apple environment.
     ///   - log: takes the server's log lines.
+    ///   - monitoring: what the server measures itself with.
+    ///   - webhookSend: the server's connection to webhook endpoints.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
         appleEffects: AppleEffects? = nil, line: AppleProxy? = nil, store: TillBilling.StoreEnvironment = .sandbox,
-        log: LogRecorder = LogRecorder(), _ journey: (Shop) async throws -> Void
+        log: LogRecorder = LogRecorder(), monitoring: Monitoring = Monitoring(), webhookSend: HTTPSend? = nil,
+        _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -82,7 +85,9 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await create(reach, configuration, ledger, folder, time, (appleEffects, line), store, log)
+        line?.figures = monitoring.apple
+        let shop = try await create(
+            reach, configuration, ledger, folder, time, (appleEffects, line), store, (log, monitoring, webhookSend))
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -115,7 +120,7 @@ final class Shop: Sendable {
     private static func create(
         _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
         _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment,
-        _ log: LogRecorder
+        _ own: (log: LogRecorder, monitoring: Monitoring, webhookSend: HTTPSend?)
     ) async throws -> Shop {
         let relay = Relay()
         var store = EmulatorConfiguration()
@@ -136,7 +141,8 @@ final class Shop: Sendable {
         let start: @Sendable (ServerConfiguration) throws -> Server = { configuration in
             try Server(
                 configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-                log: log.log, appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1)
+                log: own.log.log, appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1,
+                webhookSend: own.webhookSend, monitoring: own.monitoring)
         }
         let running = Locked(try start(configuration))
         let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { request in

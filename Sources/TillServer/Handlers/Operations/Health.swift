@@ -10,23 +10,47 @@ extension Server {
         JSONText.response(200, ["status": "ok"])
     }
 
-    /// `GET /readyz`: 200 if the ledger can be read and written, otherwise 503 with the fault. The address needs no
-    /// credential, so the check writes to the ledger at most once a second.
+    /// `GET /readyz`: 503 with the fault if the ledger can't be read and written, otherwise 200, with the reasons if
+    /// something else that the server needs is missing. The address needs no credential, so the check writes to the
+    /// ledger at most once a second.
     func readReadiness(_ call: Call) async throws -> HTTPResponse {
         struct Readiness: Encodable {
             let status: String
             let database: String
+            let reasons: [String]
+            var code: String?
         }
-        guard let error = await readiness.fault(at: machineClock(), checking: { await firstFailure() }) else {
-            return JSONText.response(200, Readiness(status: "ready", database: "ok"))
+        let health = await health(at: machineClock())
+        let reasons = health.reasons.map(\.rawValue)
+        guard let fault = health.fault else {
+            let status = reasons.isEmpty ? "ready" : "degraded"
+            return JSONText.response(200, Readiness(status: status, database: "ok", reasons: reasons))
         }
-        var response = JSONText.response(503, Readiness(status: "not_ready", database: error))
+        var response = JSONText.response(
+            503,
+            Readiness(
+                status: "not_ready", database: fault, reasons: reasons, code: Refusal.unavailable.rawValue))
         response.headers.add("Retry-After", Server.retryAfter)
         return response
     }
 
+    /// What the server knows about itself at this moment. It waits at most `ReadinessCheck.patience`.
+    func health(at now: Instant) async -> Health {
+        let (database, clock, volume) = (database, clock, monitoring.volume)
+        let (fault, space) = await readiness.result(at: now, within: monitoring.within) {
+            let space = await volume()
+            return (await Self.firstFailure(database, clock), space)
+        }
+        var reasons: [Health.Reason] = []
+        if monitoring.apple.isKeyRefused { reasons.append(.appleRefusesKey) }
+        if monitoring.apple.silence(at: now) >= Health.longSilence { reasons.append(.appleUnreachable) }
+        if monitoring.apple.skew > Health.tolerableSkew { reasons.append(.clockSkew) }
+        if let space, space.free < Health.littleSpace { reasons.append(.diskLow) }
+        return Health(fault: fault, reasons: reasons, volume: space)
+    }
+
     /// The fault of the ledger; nil if it can be read and written.
-    private func firstFailure() async -> String? {
+    private static func firstFailure(_ database: any Database, _ clock: Clock) async -> String? {
         do {
             let now = clock()
             try await database.write(locking: [.ledger("heartbeat")]) { try HeartbeatTable($0).beat(at: now) }
@@ -39,63 +63,100 @@ extension Server {
     }
 }
 
+/// Whether a server can serve, and what is missing.
+struct Health: Sendable {
+    /// The server answers, but a person should look.
+    enum Reason: String, Sendable, CaseIterable {
+        /// Apple's last answer to the In-App Purchase key was 401.
+        case appleRefusesKey = "apple_refuses_key"
+        /// A host of Apple's has not answered for five minutes.
+        case appleUnreachable = "apple_unreachable"
+        /// This server's clock and Apple's differ by more than a minute; Apple refuses tokens from the future.
+        case clockSkew = "clock_skew"
+        /// Less than 512 MiB are left for the ledger.
+        case diskLow = "disk_low"
+    }
+
+    /// Milliseconds.
+    static let longSilence: Int64 = 300_000
+    /// Seconds.
+    static let tolerableSkew = 60.0
+    /// Bytes.
+    static let littleSpace: Int64 = 512 << 20
+
+    /// Why the ledger can't be written: the kind of the database's error, or `stalled`. Nil if it can.
+    let fault: String?
+    let reasons: [Reason]
+    /// Nil if it is unknown.
+    let volume: Monitoring.VolumeSpace?
+}
+
 /// Runs one check of the ledger for all callers that ask at the same time. Success is cached for a second; a fault is
-/// not cached, so that recovery shows at once.
+/// not cached, so that recovery shows at once. A check that does not end in time counts as stalled, and until it ends
+/// no other is started.
 final class ReadinessCheck: Sendable {
+    typealias Result = (fault: String?, volume: Monitoring.VolumeSpace?)
+
     /// Milliseconds.
     static let memory: Int64 = 1_000
+    /// Milliseconds that a caller waits for the disk.
+    static let patience: Int64 = 2_000
+    static let stalled: Result = ("stalled", nil)
 
     private struct State {
         var wellAt: Instant?
-        var lastFault: String?
+        var last: Result = (nil, nil)
         var isChecking = false
-        var waiters: [CheckedContinuation<String?, Never>] = []
+        var waiters: [CheckedContinuation<Result, Never>] = []
     }
 
     private enum Role {
         case checks, waits
-        case knows
+        case knows(Result)
     }
 
     private let state = Locked(State())
+    private let work = BoundedWork(limit: 1)
 
-    /// The fault; nil if the ledger is ready.
-    func fault(at now: Instant, checking check: () async -> String?) async -> String? {
+    /// The result of a check at most a second ago, of the check under way, or of a new one.
+    func result(
+        at now: Instant, within: Monitoring.Deadline, checking check: @escaping @Sendable () async -> Result
+    ) async -> Result {
         let part = state.withLock { state -> Role in
             if let wellAt = state.wellAt, (0..<Self.memory).contains(now.milliseconds - wellAt.milliseconds) {
-                return .knows
+                return .knows(state.last)
             }
             if state.isChecking { return .waits }
             state.isChecking = true
             return .checks
         }
         switch part {
-        case .knows: return nil
+        case .knows(let result): return result
         case .waits: return await waitForAnswer()
         case .checks:
-            let error = await check()
+            let result = await work.run(Self.patience, within, check) ?? Self.stalled
             let waiters = state.withLock { state in
                 state.isChecking = false
-                state.wellAt = error == nil ? now : nil
-                state.lastFault = error
+                state.wellAt = result.fault == nil ? now : nil
+                state.last = result
                 let waiters = state.waiters
                 state.waiters = []
                 return waiters
             }
-            for waiter in waiters { waiter.resume(returning: error) }
-            return error
+            for waiter in waiters { waiter.resume(returning: result) }
+            return result
         }
     }
 
-    private func waitForAnswer() async -> String? {
+    private func waitForAnswer() async -> Result {
         await withCheckedContinuation { continuation in
-            let answer = state.withLock { state -> String?? in
+            let answer = state.withLock { state -> Result? in
                 // The check may have ended since.
-                guard state.isChecking else { return .some(state.lastFault) }
+                guard state.isChecking else { return state.last }
                 state.waiters.append(continuation)
-                return .none
+                return nil
             }
-            if case .some(let error) = answer { continuation.resume(returning: error) }
+            if let answer { continuation.resume(returning: answer) }
         }
     }
 }

@@ -1,16 +1,17 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 
 extension Server {
-    /// `GET /metrics`: metrics for Prometheus, read in one snapshot.
+    /// Milliseconds for which a scrape waits for the ledger. With the wait for readiness it stays below Prometheus'
+    /// usual limit of ten seconds.
+    private static let ledgerPatience: Int64 = 4_000
+
+    /// `GET /metrics`: metrics for Prometheus. The ledger is read in one snapshot; if it cannot be read in time, its
+    /// metrics are NaN, and the others are still right.
     func readMetrics(_ call: Call) async throws -> HTTPResponse {
-        let accepted = configuration.apple.environments
-        let scope = LedgerMetrics.Scope(
-            environments: StoreEnvironment.allCases.filter(accepted.contains),
-            endpoints: configuration.webhooks.endpoints.map(\.id), now: clock())
-        let metrics =
-            try await database.read { try LedgerMetrics.read($0, scope) } + [jobAges(at: machineClock())]
-            + keyMetrics(at: machineClock()) + limiter.metrics + unpaidRows.metrics
+        let health = await health(at: machineClock())
+        let metrics = await metrics(health, at: machineClock())
         return HTTPResponse(
             status: 200,
             headers: HTTPHeaders([
@@ -20,13 +21,48 @@ extension Server {
             body: Array(metrics.map(\.text).joined().utf8))
     }
 
-    private func jobAges(at now: Instant) -> Metric {
-        Metric(
-            name: "till_job_last_success_age_seconds", kind: .gauge,
-            help: "Seconds since the job last finished without a fault, or since the start of the server.",
-            samples: jobHistory.lastSuccesses.map { job in
-                Metric.Sample(
-                    max(0, Double(now.milliseconds - job.at.milliseconds) / 1_000), (name: "job", value: job.name))
-            })
+    /// In the order of `MetricDefinition.all`. Ages in the ledger are by its clock, the others by this machine's.
+    private func metrics(_ health: Health, at now: Instant) async -> [Metric] {
+        let started = monitoring.stopwatch()
+        let fromLedger = await ledgerMetrics(at: clock())
+        let seconds = fromLedger.isKnown ? Double(monitoring.stopwatch() - started) / 1e9 : nil
+        let own = [
+            Metric(.buildInfo, [Metric.Sample(1, (name: "version", value: monitoring.version))]),
+            Metric(.ready, health.fault == nil ? 1 : 0),
+            Metric(
+                .degraded,
+                Health.Reason.allCases.map {
+                    Metric.Sample(health.reasons.contains($0) ? 1 : 0, (name: "reason", value: $0.rawValue))
+                }),
+        ]
+        let disk = [
+            Metric(.waitingWrites, monitoring.waitingWrites().map(Double.init)),
+            Metric(.diskFree, health.volume.map { Double($0.free) }),
+            Metric(.diskSize, health.volume.map { Double($0.size) }), Metric(.ledgerRead, seconds),
+        ]
+        let apple =
+            monitoring.apple.metrics(at: now) + AppleFigures.budget(of: ledger.serverAPI, [.production, .sandbox])
+        let callers = requestFigures.metrics + limiter.metrics + unpaidRows.metrics + keyMetrics(at: now)
+        return own + callers + monitoring.commits.metrics + disk + jobHistory.metrics(at: now)
+            + walletCheck.metrics(at: clock()) + apple + fromLedger.metrics
+    }
+
+    private func ledgerMetrics(at now: Instant) async -> (metrics: [Metric], isKnown: Bool) {
+        let accepted = configuration.apple.environments
+        let scope = LedgerMetrics.Scope(
+            environments: StoreEnvironment.allCases.filter(accepted.contains),
+            endpoints: configuration.webhooks.endpoints.map(\.id),
+            finishAfter: configuration.delivery.finishAfter, now: now)
+        let database = database
+        let metrics = await scrapes.run(Self.ledgerPatience, monitoring.within) { () -> [Metric]? in
+            do {
+                return try await database.read { try LedgerMetrics.read($0, scope) }
+            } catch {
+                // `till_scrape_ledger_seconds` says so.
+                return nil
+            }
+        }
+        guard case .some(.some(let known)) = metrics else { return (LedgerMetrics.unknown(scope), false) }
+        return (known, true)
     }
 }

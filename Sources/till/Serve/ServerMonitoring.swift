@@ -1,0 +1,70 @@
+import Foundation
+import TillBilling
+import TillSQLite
+import TillServer
+import TillThreads
+
+extension Monitoring {
+    /// What a real server measures itself with.
+    ///
+    /// - Parameter path: the file of the ledger.
+    static func real(_ configuration: Configuration, ledger path: String) -> Monitoring {
+        var monitoring = Monitoring(
+            stopwatch: {
+                var time = timespec()
+                clock_gettime(CLOCK_MONOTONIC, &time)
+                return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+            }, hosts: configuration.appleService.hosts)
+        monitoring.version = Program.version
+        monitoring.within = within
+        monitoring.volume = { await space(of: path) }
+        return monitoring
+    }
+
+    /// Told by the driver of every batch of writes.
+    var commitWatch: SQLiteDatabase.CommitWatch {
+        let commits = commits
+        return SQLiteDatabase.CommitWatch(
+            began: { commits.began() }, ended: { commits.ended(bodies: $0, error: $1) })
+    }
+
+    /// Runs work in a task of its own, so that it can be left behind.
+    static func within(_ milliseconds: Int64, _ work: @escaping @Sendable () async -> Void) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let isAnswered = Locked(false)
+            let answer: @Sendable (Bool) -> Void = { hasEnded in
+                let isFirst = isAnswered.withLock { answered in
+                    defer { answered = true }
+                    return !answered
+                }
+                if isFirst { continuation.resume(returning: hasEnded) }
+            }
+            let timer = Task {
+                try? await Task.sleep(for: .milliseconds(milliseconds))
+                answer(false)
+            }
+            Task {
+                await work()
+                answer(true)
+                timer.cancel()
+            }
+        }
+    }
+
+    /// Asked on a thread of its own: a network file system without its server lets the caller wait.
+    private static func space(of path: String) async -> VolumeSpace? {
+        let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        return await withCheckedContinuation { continuation in
+            let thread = SystemThread {
+                var figures = statvfs()
+                guard statvfs(directory, &figures) == 0 else { return continuation.resume(returning: nil) }
+                let block = Int64(figures.f_frsize)
+                continuation.resume(
+                    returning: VolumeSpace(
+                        free: Int64(figures.f_bavail) * block, size: Int64(figures.f_blocks) * block))
+            }
+            guard let thread else { return continuation.resume(returning: nil) }
+            thread.detach()
+        }
+    }
+}
