@@ -107,7 +107,7 @@ struct KeysCommandTests {
     private static let refusals: [(kind: String, arguments: [String], english: String, chinese: String)] = [
         ("writable by others", ["add", "b"], "can be written by other users", "可被本机其他用户写入"),
         ("taken", ["add", "backend"], "has a key \"backend\" already", "已有密钥“backend”"),
-        ("unknown", ["retire", "nobody"], "there is no key \"nobody\"", "没有密钥“nobody”"),
+        ("unknown", ["retire", "ghost"], "there is no key \"ghost\"", "没有密钥“ghost”"),
         ("broken", ["add", "b"], "is not valid JSON", "不是合法的 JSON"),
         ("variable", ["add", "b"], "come from TILL_SECRET_KEYS", "来自 TILL_SECRET_KEYS"),
     ]

@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Every catalogue that a server was started with, in order, so that past prices stay known. An order names the
+    /// Every catalogue that a server has used, in order, so that past prices stay known. An order names the
     /// version that its buyer saw.
     static let catalogVersions: StaticString = """
         CREATE TABLE catalog_versions (

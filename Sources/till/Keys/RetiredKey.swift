@@ -67,8 +67,9 @@ struct RetiredKey {
         if let last = uses?[key], last > call.process.clock().adding(seconds: -7_200) {
             call.warn(
                 LocalizedText(
-                    en: "warning: \(key.id) was used at \(last), within the last two hours; whoever uses it is refused "
-                        + "after the reload",
+                    en:
+                        "warning: \(key.id) was used at \(last), within the last two hours; its users are refused after "
+                        + "the reload",
                     zh: "警告：\(key.id) 在 \(last) 还用过（两小时之内）；重新载入之后，使用它的请求会被拒绝"))
         }
         call.sayReload()

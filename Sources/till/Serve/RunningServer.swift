@@ -85,8 +85,8 @@ final class RunningServer: Sendable {
         clock = process.clock
         let current = Locked(Current(configuration: configuration, server: server, router: server.router))
         self.current = current
-        state = ServerStateWriter(ledger: path, uses: server.keyUses) { [console = process.console] error in
-            console.complain("till: \(error.sentence.en)")
+        state = ServerStateWriter(ledger: path, uses: server.keyUses) { error in
+            log.write(.workFailed, ["work": "server_state", "cause": .text(error.sentence.en)])
         }
         jobs = BackgroundJobs(current: { current.withLock { $0.server } }) {
             try? await Task.sleep(for: .milliseconds($0))
