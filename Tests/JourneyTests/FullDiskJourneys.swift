@@ -54,6 +54,8 @@ import TillSimulation
                 #expect(refused.status == 503 && refused.code == "unavailable" && refused["retryable"] == true)
                 #expect(refused.headers["Retry-After"] != nil)
             }
+            // Readiness writes one row, which may fit where a purchase does not: here no write succeeds.
+            for skip in 0..<500 { disk.failNext(.write, with: .full, after: skip) }
             let readiness = try await shop.send(.get, "/readyz", as: .anonymous)
             #expect(readiness.status == 503 && readiness["database"].text == "full")
             #expect(readiness["status"].text == "not_ready")
@@ -67,6 +69,7 @@ import TillSimulation
                 #expect(try await shop.send(.get, "/v1/users/\(user)/orders")["data"].list.count == 1)
             }
 
+            disk.forgetFailures()
             disk.conditions.capacity = nil
             #expect(try await shop.send(.get, "/readyz", as: .anonymous).status == 200)
             let tables = try await Pruning(shop.server.ledger, backends: ["key:backend"]).run()

@@ -8,7 +8,8 @@ extension OpenAPI {
     static let operationEndpoints: [Endpoint] = [
         Endpoint(
             method: .get, path: Paths.health, id: "readHealth", tag: .operations, action: Server.readHealth,
-            summary: "Check that the process runs", countsAddress: false, answers: [.ok("The process runs.", "Health")]),
+            summary: "Check that the process runs", countsAddress: false,
+            answers: [.ok("The process runs.", "Health")]),
         Endpoint(
             method: .get, path: Paths.readiness, id: "readReadiness", tag: .operations, action: Server.readReadiness,
             summary: "Check that purchases can be processed", countsAddress: false,
