@@ -25,6 +25,8 @@ public struct ServerConfiguration: Sendable {
     public var orders = OrderSettings()
     /// The endpoints that receive events.
     public var webhooks = WebhookSettings()
+    /// The program's version, which `till doctor` compares with its own.
+    public var version = ""
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

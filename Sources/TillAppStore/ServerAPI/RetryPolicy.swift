@@ -116,7 +116,7 @@ public enum RetryAfter {
     ]
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`, the only format that RFC 9110 §5.6.7 allows senders to generate.
-    private static func date(_ text: String) -> Instant? {
+    package static func date(_ text: String) -> Instant? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", let day = Int(words[1]),
             let month = months.firstIndex(of: String(words[2])), let year = Int(words[3]), (1970...9999).contains(year),

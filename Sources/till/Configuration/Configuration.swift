@@ -136,6 +136,7 @@ extension Configuration {
         server.delivery = delivery
         server.reconciliation = reconciliation
         server.webhooks = webhooks
+        server.version = Program.version
         return server
     }
 }

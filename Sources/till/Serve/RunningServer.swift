@@ -52,6 +52,12 @@ final class RunningServer: Sendable {
             await ledger.close()
             throw Self.failure(ledger: shown(path), holds: refused)
         }
+        if let other = try await server.ledger.bundleToRefuse() {
+            for thread in workThreads { thread.stop() }
+            await ledger.close()
+            throw CommandError(
+                LedgerApp(ledger: shown(path), bundleID: other, configured: configuration.apple.bundleID).sentence)
+        }
         jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
