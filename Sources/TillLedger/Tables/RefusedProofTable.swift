@@ -175,6 +175,16 @@ public struct RefusedProofTable {
             """, [.integer(Int64(limit))], Self.read)
     }
 
+    /// How many proofs were refused since a moment, by code, the most first. The table is bounded, so it is read whole.
+    public func counts(since moment: Instant) throws -> [(code: String, count: Int64)] {
+        try connection.query(
+            """
+            SELECT code, sum(count) AS number FROM refused_proofs WHERE coalesce(last_at, at) >= ?1 GROUP BY code \
+            ORDER BY sum(count) DESC, code
+            """, [.instant(moment)]
+        ) { ($0.text("code"), $0.integer("number")) }
+    }
+
     private static func read(_ row: any Row) throws -> Entry {
         var entry = Entry(
             at: row.instant("at"), source: row.text("source"), caller: CallerColumns.name(row) ?? "",
