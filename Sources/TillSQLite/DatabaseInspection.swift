@@ -15,7 +15,8 @@ extension SQLiteDatabase {
     public static func fileState(path: String) throws(DatabaseError) -> FileState {
         let file = try DatabaseFile(path)
         guard file.exists else { throw DatabaseError(.other, "there is no database at \(file.path)") }
-        let connection = try SQLiteHandle(path: file.path, flags: SQLITE_OPEN_READONLY, vfs: nil, busyMilliseconds: 1_000)
+        let connection = try SQLiteHandle(
+            path: file.path, flags: SQLITE_OPEN_READONLY, vfs: nil, busyMilliseconds: 1_000)
         defer { connection.close() }
         let identity = try DatabaseIdentity(of: connection)
         return FileState(applicationID: identity.applicationID, schemaVersion: identity.version)

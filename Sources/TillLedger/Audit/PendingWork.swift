@@ -61,7 +61,8 @@ public struct PendingWork: Sendable, Hashable {
     public func age(at now: Instant) -> Int64 { since.map { max(0, now.seconds - $0.seconds) } ?? 0 }
 
     /// Every queue, the webhooks once for each endpoint.
-    public static func list(endpoints: [String], at now: Instant, _ connection: any Connection) throws -> [PendingWork] {
+    public static func list(endpoints: [String], at now: Instant, _ connection: any Connection) throws -> [PendingWork]
+    {
         let table = PendingWorkTable(connection: connection, now: now)
         return try Queue.allCases.flatMap { queue in
             switch queue {

@@ -175,12 +175,13 @@ public struct RefusedProofTable {
             """, [.integer(Int64(limit))], Self.read)
     }
 
-    /// How many proofs were refused since a moment, by code, the most first. The table is bounded, so it is read whole.
+    /// How many different proofs were refused since a moment, by code, the most first. The table is bounded, so it is
+    /// read whole.
     public func counts(since moment: Instant) throws -> [(code: String, count: Int64)] {
         try connection.query(
             """
-            SELECT code, sum(count) AS number FROM refused_proofs WHERE coalesce(last_at, at) >= ?1 GROUP BY code \
-            ORDER BY sum(count) DESC, code
+            SELECT code, count(*) AS number FROM refused_proofs WHERE coalesce(last_at, at) >= ?1 GROUP BY code \
+            ORDER BY count(*) DESC, code
             """, [.instant(moment)]
         ) { ($0.text("code"), $0.integer("number")) }
     }

@@ -215,7 +215,9 @@ struct AppleChecks: Sendable {
                 because: LocalizedText(
                     en: "the ledger holds no recent receipt, and Apple names a wrong secret (21004) only for a genuine "
                         + "receipt", zh: "账本中没有近期的收据，而 Apple 只对真实的收据指出共享密钥不正确（21004）"),
-                do: LocalizedText(en: "Run `till doctor` again after the first receipt.", zh: "请在收到第一份收据之后再次运行 `till doctor`。"))
+                do: LocalizedText(
+                    en: "Run `till doctor` again after the first receipt.",
+                    zh: "请在收到第一份收据之后再次运行 `till doctor`。"))
         }
         switch await client.verify(request) {
         case .misconfigured: return refused

@@ -107,7 +107,8 @@ struct ConfigurationChecks: Sendable {
         let apples = configuration.apple.roots == nil
         let roots = (configuration.apple.roots ?? AppleRoots.all).compactMap(Certificate.init(der:))
         let test = configuration.apple.xcodeCertificate.flatMap(Certificate.init(der:))
-        let dated = roots.compactMap { validity($0, key: "apple.roots") }
+        let dated =
+            roots.compactMap { validity($0, key: "apple.roots") }
             + [test].compactMap { $0 }.compactMap { validity($0, key: "apple.xcodeCertificate") }
         let found =
             dated + configuration.rootWarnings.map { .warning(.certificates, $0, do: Self.correct) }

@@ -37,7 +37,8 @@ struct IntegrityCheck: Sendable {
         let share = LocalizedText(
             en: report.isComplete ? "all \(report.rows)" : "the newest \(report.rows) of \(report.allRows)",
             zh: report.isComplete ? "全部 \(report.rows)" : "\(report.allRows) 行中最新的 \(report.rows)")
-        let more = report.isComplete && size != nil
+        let more =
+            report.isComplete && size != nil
             ? LocalizedText("")
             : LocalizedText(en: " `till doctor --full` looks at everything.", zh: "`till doctor --full` 会检查全部。")
         return .ok(

@@ -186,13 +186,15 @@ extension Doctor {
         let list = counts.prefix(5).map { "\($0.code) \($0.count)" }.joined(separator: ", ")
         guard total >= Self.refusedProofsWarning else {
             return .ok(
-                .refusedProofs, en: "\(total) proofs were refused in 24 hours\(total > 0 ? ": \(list)." : ".")",
-                zh: "24 小时内拒绝了 \(total) 份凭证\(total > 0 ? "：\(list)。" : "。")")
+                .refusedProofs,
+                en: "\(total) different proofs were refused in 24 hours\(total > 0 ? ": \(list)." : ".")",
+                zh: "24 小时内拒绝了 \(total) 份不同的凭证\(total > 0 ? "：\(list)。" : "。")")
         }
         return .warning(
             .refusedProofs,
             LocalizedText(
-                en: "\(total) proofs were refused in 24 hours: \(list).", zh: "24 小时内拒绝了 \(total) 份凭证：\(list)。"),
+                en: "\(total) different proofs were refused in 24 hours: \(list).",
+                zh: "24 小时内拒绝了 \(total) 份不同的凭证：\(list)。"),
             do: LocalizedText(
                 en: "See the dashboard's refused proofs. Many of one code are a wrong apple.bundleId, "
                     + "apple.environments or apple.roots; many codes of few callers are an attack, and nothing was "

@@ -113,8 +113,8 @@ extension Doctor {
     func disk(_ growth: LedgerGrowth?) -> DoctorCheck {
         let place = directory(of: ledgerPath)
         let action = LocalizedText(
-            en: "Free space, or move the ledger to a larger volume. A full disk refuses purchases until there is space.",
-            zh: "请腾出空间，或把账本移到更大的卷。磁盘写满时会拒绝购买，直到有空间为止。")
+            en: "Free space, or move the ledger to a larger volume. While the disk is full, purchases are refused.",
+            zh: "请腾出空间，或把账本移到更大的卷。磁盘写满期间，购买会被拒绝。")
         guard let space = effects.diskSpace(place) else {
             return .notChecked(
                 .disk,
@@ -133,8 +133,9 @@ extension Doctor {
         if let files = space.files, files < Self.inodesError {
             return .error(
                 .disk,
-                LocalizedText(en: "\(detail.en); only \(files) more files fit.", zh: "\(detail.zh)；只能再创建 \(files) 个文件。"),
-                do: action)
+                LocalizedText(
+                    en: "\(detail.en); only \(files) more files fit.",
+                    zh: "\(detail.zh)；只能再创建 \(files) 个文件。"), do: action)
         }
         detail = LocalizedText(en: detail.en + ".", zh: detail.zh + "。")
         if space.free < Self.diskError || (days ?? .max) < Self.diskDaysError {

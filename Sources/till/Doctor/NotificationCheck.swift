@@ -43,7 +43,8 @@ struct NotificationCheck: Sendable {
         zh: "请在 App Store Connect 中设置 URL（App 信息 → App Store 服务器通知，版本 2）："
             + "https://主机名\(Paths.appleNotifications)。")
 
-    private func check(_ environment: StoreEnvironment, _ api: ServerAPI, _ ledger: SQLiteDatabase) async -> DoctorCheck {
+    private func check(_ environment: StoreEnvironment, _ api: ServerAPI, _ ledger: SQLiteDatabase) async -> DoctorCheck
+    {
         let name = environment.rawValue
         let sent: SentNotification?
         do throws(ServerAPIError) {
@@ -162,7 +163,8 @@ struct NotificationCheck: Sendable {
         case .invalidResponse: LocalizedText(en: "the answer is not HTTP", zh: "应答不是 HTTP")
         case .prematureClose: LocalizedText(en: "the connection was closed early", zh: "连接过早关闭")
         case .unsuccessfulStatus:
-            LocalizedText(en: "the server answered with another status than 200 to 206", zh: "服务器的应答状态不在 200 至 206 之间")
+            LocalizedText(
+                en: "the server answered with another status than 200 to 206", zh: "服务器的应答状态不在 200 至 206 之间")
         default: LocalizedText(en: "Apple states no reason", zh: "Apple 没有说明原因")
         }
     }
@@ -175,7 +177,8 @@ struct NotificationCheck: Sendable {
                 zh: "请使用公共机构签发的证书，提供完整证书链，并使用 TLS 1.2 或更高版本。")
         case .unsuccessfulStatus, .invalidResponse, .unsupportedCharset, .circularRedirect:
             LocalizedText(
-                en: "Have the proxy pass \(Paths.appleNotifications) unchanged to the server; its log names the refusal.",
+                en:
+                    "Have the proxy pass \(Paths.appleNotifications) unchanged to the server; its log names the refusal.",
                 zh: "请让代理原样转发 \(Paths.appleNotifications)；服务器日志会说明拒绝的原因。")
         default:
             LocalizedText(

@@ -39,15 +39,16 @@ extension Doctor {
         guard !en.isEmpty else { return nil }
         let detail = LocalizedText(en: en.joined(separator: "; ") + ".", zh: zh.joined(separator: "；") + "。")
         let action = Self.cure(work.queue)
-        return age > limits.error ? .error(.pendingWork, detail, do: action) : .warning(.pendingWork, detail, do: action)
+        return age > limits.error
+            ? .error(.pendingWork, detail, do: action) : .warning(.pendingWork, detail, do: action)
     }
 
     private static func cure(_ queue: PendingWork.Queue) -> LocalizedText {
         switch queue {
         case .appleTasks, .waitingReceipts, .claims, .refundAnswers:
             LocalizedText(
-                en: "See the checks api_key, clock and server: Apple is asked again once it answers and the server runs.",
-                zh: "请看检查项 api_key、clock 与 server：Apple 恢复应答且服务器运行后会再次询问。")
+                en: "See the checks api_key, clock and server; the server asks again once Apple answers.",
+                zh: "请看检查项 api_key、clock 与 server；Apple 恢复应答后，服务器会再次询问。")
         case .notifications, .savedProofs, .reminders, .events:
             LocalizedText(
                 en: "See the checks server and disk; a running server does this within a minute, and its log names "

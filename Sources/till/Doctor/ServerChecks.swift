@@ -136,11 +136,11 @@ struct ServerChecks: Sendable {
         }
         let said = (try? JSONValue(decoding: readiness.body))?["status"]?.string ?? "ready"
         guard said == "ready" else {
+            let whole = shown(String(decoding: readiness.body.prefix(200), as: UTF8.self))
             return .warning(
                 .server,
                 LocalizedText(
-                    en: "It runs and is \(shown(said)): \(shown(String(decoding: readiness.body.prefix(200), as: UTF8.self)))",
-                    zh: "正在运行，状态为 \(shown(said))：\(shown(String(decoding: readiness.body.prefix(200), as: UTF8.self)))"),
+                    en: "It runs and is \(shown(said)): \(whole)", zh: "正在运行，状态为 \(shown(said))：\(whole)"),
                 do: LocalizedText(en: "See the check api_key.", zh: "请看检查项 api_key。"))
         }
         guard answer.version == Program.version else {
@@ -191,7 +191,8 @@ struct ServerChecks: Sendable {
         .error(
             .proxy,
             LocalizedText(
-                en: "\(shown(origin)) is not https: tokens can be read in transit, and Apple sends no notification there.",
+                en: "\(shown(origin)) is not https: tokens can be read in transit, and Apple sends no notification "
+                    + "there.",
                 zh: "\(shown(origin)) 不是 https：令牌可能在途中被读取，Apple 也不会向它发送通知。"),
             do: LocalizedText(
                 en: "Put a proxy with a TLS certificate in front.", zh: "请在前面放置带 TLS 证书的代理。"))

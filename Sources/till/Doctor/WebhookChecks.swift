@@ -110,7 +110,9 @@ extension Doctor {
     }
 
     /// How the last real events fared.
-    private static func deliveries(_ stored: WebhookEndpointTable.Stored, _ id: String, at now: Instant) -> [DoctorCheck] {
+    private static func deliveries(
+        _ stored: WebhookEndpointTable.Stored, _ id: String, at now: Instant
+    ) -> [DoctorCheck] {
         if stored.goneAt != nil {
             return [
                 .error(
