@@ -147,9 +147,11 @@ import TillSQLite
     @Test("Rows without what they name, and damaged pages, are found by SQLite's own checks")
     func file() async throws {
         try await withLedger(Self.purchase) { ledger in
-            #expect(try await ledger.damages(isComplete: false).isEmpty)
-            #expect(try await ledger.damages(isComplete: true).isEmpty)
-            #expect(try await ledger.brokenReferences(limit: 5).isEmpty)
+            let (quick, whole) = (
+                try await ledger.damages(isComplete: false), try await ledger.damages(isComplete: true)
+            )
+            let broken = try await ledger.brokenReferences(limit: 5)
+            #expect(quick.isEmpty && whole.isEmpty && broken.isEmpty)
         }
         try await withLedger(Self.purchase + "UPDATE orders SET customer_id = 9; UPDATE balances SET customer_id = 9") {
             let found = try await $0.brokenReferences(limit: 5)
@@ -158,7 +160,8 @@ import TillSQLite
         }
         let short = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = 3 WHERE name = 'claims_due';"
         try await withLedger(Self.purchase + short) { ledger in
-            #expect(try await !ledger.damages(isComplete: false).isEmpty)
+            let found = try await ledger.damages(isComplete: false)
+            #expect(!found.isEmpty)
         }
     }
 }

@@ -18,7 +18,7 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
     public var sentence: LocalizedText {
         switch self {
         case .balances:
-            LocalizedText(en: "Every balance is the sum of its postings.", zh: "每个余额都等于其记账之和。")
+            LocalizedText(en: "Every balance is the sum of its postings.", zh: "每个余额都等于其分录之和。")
         case .orderMoves:
             LocalizedText(
                 en: "An order's status makes only legal moves, and is that of its last move.",

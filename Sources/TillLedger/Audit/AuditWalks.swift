@@ -25,7 +25,7 @@ extension AuditWalk {
             return AuditViolation(
                 .balances, "\(environment) \(user) \(currency)",
                 en: "the balance differs from the sum of its postings by \(difference)",
-                zh: "余额与其记账之和相差 \(difference)")
+                zh: "余额与其分录之和相差 \(difference)")
         }
     }
 
