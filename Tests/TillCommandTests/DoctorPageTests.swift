@@ -16,10 +16,12 @@ import TillLedger
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let text = try String(contentsOf: root.appendingPathComponent("docs/\(page)"), encoding: .utf8)
-        let sections = text.components(separatedBy: "\n### ").dropFirst().map(String.init)
-        return sections[section].split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
-            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            return (cells[0].trimmingCharacters(in: ["`"]), cells)
+        let parts: [String] = text.components(separatedBy: "\n### ")
+        return parts[section + 1].split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
+            let cells: [String] = line.split(separator: "|").map {
+                String($0).trimmingCharacters(in: CharacterSet.whitespaces)
+            }
+            return (cells[0].replacing("`", with: ""), cells)
         }
     }
 

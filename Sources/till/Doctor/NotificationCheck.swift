@@ -110,7 +110,7 @@ struct NotificationCheck: Sendable {
     private func arrived(_ sent: SentNotification, _ name: String, _ ledger: SQLiteDatabase) async -> DoctorCheck {
         let inspected = ProofInspection.inspect(
             Array(sent.notification.jws.utf8), policy: InspectionPolicy(now: doctor.process.clock))
-        guard let uuid = inspected.fields["notificationUUID"]?.string else {
+        guard let uuid = inspected.fields["payload"]?["notificationUUID"]?.string else {
             return .error(
                 .notifications,
                 LocalizedText(
