@@ -206,7 +206,7 @@ let package = Package(
             name: "TillCommandTests",
             dependencies: [
                 "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer",
-                "TillSQL", "TillLedger", "TillSQLite", "TillEmulator",
+                "TillSQL", "TillLedger", "TillSQLite", "TillEmulator", "CTillSQLite",
             ]
         ),
         .testTarget(

@@ -83,6 +83,17 @@ static inline CURLcode till_curl_get_text(CURL *easy, CURLINFO info, char **valu
     return curl_easy_getinfo(easy, info, value);
 }
 
+/// The certificate of the other end in PEM, after a transfer with CURLOPT_CERTINFO; NULL if there is none.
+static inline const char *till_curl_peer_certificate(CURL *easy)
+{
+    struct curl_certinfo *info = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_CERTINFO, &info) != CURLE_OK || info == NULL || info->num_of_certs < 1)
+        return NULL;
+    for (const struct curl_slist *line = info->certinfo[0]; line != NULL; line = line->next)
+        if (strncmp(line->data, "Cert:", 5) == 0) return line->data + 5;
+    return NULL;
+}
+
 static inline CURLMcode till_curl_multi_set_long(CURLM *multi, CURLMoption option, long value)
 {
     return curl_multi_setopt(multi, option, value);

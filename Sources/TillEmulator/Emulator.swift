@@ -96,7 +96,10 @@ public final class Emulator: Sendable {
     /// Answers as Apple does, or with the faults set by `PUT /emulator/faults`; a dropped answer is
     /// `HTTPResponse.hangUp`.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        await faultInjector.respond(to: request, by: router.respond(to:))
+        var response = await faultInjector.respond(to: request, by: router.respond(to:))
+        // Apple's answers carry Apple's time, by which a client finds that its own clock is wrong.
+        if !response.isHangUp { response.headers.set("Date", ResponseDate.text(of: store.now)) }
+        return response
     }
 
     /// Stops fault injection for shutdown: delayed requests continue at once.

@@ -57,6 +57,8 @@ public struct FetchConfiguration: Sendable {
     public var addresses = AddressRule.everywhere
     /// A PEM file of the trusted roots, which replace the system's.
     public var rootsFile: String?
+    /// Whether a response over a new TLS connection has its `peerCertificate`.
+    public var readsCertificates = false
 
     public init() {}
 }

@@ -86,6 +86,8 @@ public struct HTTPResponse: Sendable {
     public var body: [UInt8]
     /// Whether the connection is closed without a response; the other members are then ignored.
     public let isHangUp: Bool
+    /// In PEM: the certificate of the server that sent this response, for a ``Fetch`` that reads certificates.
+    public var peerCertificate: String?
 
     public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
         self.init(status: status, headers: headers, body: body, isHangUp: false)

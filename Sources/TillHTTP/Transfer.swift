@@ -62,6 +62,7 @@ final class Transfer: @unchecked Sendable {
         try set(till_curl_set_text(easy, CURLOPT_PROXY, configuration.proxy ?? ""))
         try set(till_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1))
         if let roots = configuration.rootsFile { try set(till_curl_set_text(easy, CURLOPT_CAINFO, roots)) }
+        if configuration.readsCertificates { try set(till_curl_set_long(easy, CURLOPT_CERTINFO, 1)) }
         try set(till_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeout))
         try set(till_curl_set_long(easy, CURLOPT_TIMEOUT_MS, configuration.totalTimeout))
         try set(till_curl_set_large(easy, CURLOPT_MAXFILESIZE_LARGE, Int(configuration.responseLimit)))
@@ -205,7 +206,9 @@ final class Transfer: @unchecked Sendable {
         guard till_curl_get_long(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status >= 200 else {
             return .failure(HTTPError(CURLE_WEIRD_SERVER_REPLY))
         }
-        return .success(HTTPResponse(status: status, headers: headers, body: body))
+        var response = HTTPResponse(status: status, headers: headers, body: body)
+        response.peerCertificate = till_curl_peer_certificate(easy).map { String(cString: $0) }
+        return .success(response)
     }
 
     func release() { easy = nil }

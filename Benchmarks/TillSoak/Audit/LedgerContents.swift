@@ -76,15 +76,7 @@ struct LedgerContents: Sendable {
             """, []
         ) { (UniqueID(bytes: $0.blob("id")), OrderStatus(rawValue: Int($0.integer("status")))) }
         for case (let id?, let status?) in moves { self.moves[id, default: []].append(status) }
-        unbalanced =
-            try LedgerTable(connection).unbalanced()
-            + connection.query(
-                """
-                SELECT DISTINCT \(user: "p.customer_id") AS user_id FROM postings p LEFT JOIN balances b ON \
-                b.environment = p.environment AND b.customer_id = p.customer_id AND b.currency = p.currency WHERE \
-                b.customer_id IS NULL
-                """, []
-            ) { "\($0.text("user_id")) has postings and no balance" }
+        unbalanced = try LedgerTable(connection).unbalanced()
         waiting = try Self.waiting(connection)
         damage =
             try connection.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }.filter { $0 != "ok" }

@@ -157,7 +157,7 @@ struct ServerAPICall: Sendable {
 
 /// The JWTs that authorize requests (facts/server-api §2). A token is reused until a minute before its end: Apple
 /// allows a lifetime of an hour, this client uses five minutes. Tokens leave this client only in a header.
-final class BearerTokens: Sendable {
+package final class BearerTokens: Sendable {
     private struct Token {
         let text: String
         /// In seconds since 1970.
@@ -169,7 +169,7 @@ final class BearerTokens: Sendable {
     private let newest = Locked<Token?>(nil)
 
     /// In seconds.
-    static let life: Int64 = 300
+    package static let life: Int64 = 300
     static let margin: Int64 = 60
 
     init(key: InAppPurchaseKey, bundleID: String) {

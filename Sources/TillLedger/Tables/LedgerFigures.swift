@@ -115,5 +115,20 @@ public struct LedgerFigures {
         ) { $0.integer("number") } ?? 0
     }
 
+    /// How many purchases the ledger holds and how many came on an average day of late: the newest thousand, or all.
+    /// Nil before there are ten, and within the first hour.
+    public func purchaseRate(at now: Instant) throws -> (purchases: Int64, perDay: Double)? {
+        let count = try purchases()
+        let recent = min(count, 1_000)
+        let since = try connection.first(
+            "SELECT received_at FROM transactions WHERE row_id >= ?1 ORDER BY row_id LIMIT 1",
+            [.integer(count - recent + 1)]
+        ) { $0.instant("received_at") }
+        guard recent >= 10, let since else { return nil }
+        let milliseconds = now.milliseconds - since.milliseconds
+        guard milliseconds >= 3_600_000 else { return nil }
+        return (count, Double(recent) * 86_400_000 / Double(milliseconds))
+    }
+
     private func number(_ sql: SQL) throws -> Int64 { try connection.first(sql, []) { $0.integer("number") } ?? 0 }
 }

@@ -157,13 +157,7 @@ public struct LedgerTable {
     /// Balances that differ from the sum of their postings. Any result means that the ledger is damaged (DESIGN §4,
     /// invariant 4).
     public func unbalanced() throws -> [String] {
-        try connection.query(
-            """
-            SELECT b.environment || ' ' || \(user: "b.customer_id") || ' ' || b.currency AS balance FROM balances b \
-            WHERE b.amount <> (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.environment = b.environment \
-            AND p.customer_id = b.customer_id AND p.currency = b.currency)
-            """, []
-        ) { $0.text("balance") }
+        try AuditWalk.balances.find(connection, .everything).map(\.about)
     }
 
     /// Compares the balances of the next customers with the sums of their postings.

@@ -41,6 +41,19 @@ public struct ProofTable {
         }
     }
 
+    /// How many of the newest proofs are searched for a receipt.
+    private static let recent: Int64 = 5_000
+
+    /// The newest receipt, unless it is older than the newest signed transactions.
+    package func newestReceipt() throws -> [UInt8]? {
+        try connection.first(
+            """
+            SELECT body FROM proofs WHERE kind = 2 AND transaction_row_id > (SELECT coalesce(max(n.transaction_row_id), \
+            0) FROM proofs n) - ?1 ORDER BY transaction_row_id DESC LIMIT 1
+            """, [.integer(Self.recent)]
+        ) { $0.blob("body") }
+    }
+
     /// The header's reference and the remaining bytes; the whole body if there is no header to share.
     private func parts(of body: [UInt8], _ kind: Kind) throws -> (header: SQLValue, rest: SQLValue) {
         guard kind == .signedTransaction, let end = body.firstIndex(of: UInt8(ascii: ".")) else {

@@ -223,6 +223,17 @@ public struct RefusedProofTable {
             rowIDs.map { Statement("DELETE FROM refused_proofs WHERE row_id = ?1", [.integer($0)]) })
     }
 
+    /// How many different proofs were refused since a moment, by code, the most first. The table is bounded, so it is
+    /// read whole.
+    public func counts(since moment: Instant) throws -> [(code: String, count: Int64)] {
+        try connection.query(
+            """
+            SELECT code, count(*) AS number FROM refused_proofs WHERE coalesce(last_at, at) >= ?1 GROUP BY code \
+            ORDER BY count(*) DESC, code
+            """, [.instant(moment)]
+        ) { ($0.text("code"), $0.integer("number")) }
+    }
+
     private static func read(_ row: any Row) throws -> Entry {
         var entry = Entry(
             at: row.instant("at"), source: row.text("source"), caller: CallerColumns.name(row) ?? "",

@@ -57,8 +57,7 @@ final class Auditor: @unchecked Sendable {
         guard
             let snapshot = try? await ledger.read({ connection in
                 (
-                    try LedgerSnapshot(connection), try LedgerTable(connection).unbalanced(),
-                    try LedgerSnapshot.illegalMoves(connection),
+                    try LedgerSnapshot(connection), try LedgerAudit.violations(connection),
                     try OwnerChanges(connection)
                 )
             }), let sold = try? await apple.transactions()
@@ -73,13 +72,22 @@ final class Auditor: @unchecked Sendable {
         check(snapshot.0, against: bought)
         let granted = snapshot.0.entries.values.compactMap { entry in entry.grantUser.map { (entry.id, $0) } }
         grantees = Dictionary(granted, uniquingKeysWith: { first, _ in first })
-        for line in snapshot.1 {
-            complain(.unbalanced, "the balance \(line) is not the sum of its postings", about: [line])
+        for violation in snapshot.1 {
+            complain(Self.kind(of: violation.rule), violation.text.en, about: [violation.about])
         }
-        for (order, move) in snapshot.2 {
-            complain(.illegalMove, "order \(order) moved \(move)", about: ["order \(order)"])
+        check(snapshot.2, against: bought)
+    }
+
+    /// The rules of every ledger, in the words of the simulation.
+    private static func kind(of rule: AuditRule) -> Violation.Kind {
+        switch rule {
+        case .balances: .unbalanced
+        case .orderMoves: .illegalMove
+        case .grantedOnce: .grantedTwice
+        case .proofs: .dropped
+        case .finishTasks: .finishedTooEarly
+        case .grants, .events, .paidOrders, .references: .torn
         }
-        check(snapshot.3, against: bought)
     }
 
     /// What must hold of the transactions that a commit changed.

@@ -73,26 +73,4 @@ struct LedgerSnapshot: Sendable {
 
     /// The entry with this id in the server's one environment.
     subscript(id: String) -> Entry? { entries["1 \(id)"] }
-
-    /// Illegal moves of orders.
-    static func illegalMoves(_ connection: any Connection) throws -> [(order: String, move: String)] {
-        var last: (order: Int64, status: Int64)?
-        var found: [(String, String)] = []
-        _ = try connection.query(
-            """
-            SELECT m.order_row_id, m.status, o.id FROM order_moves m JOIN orders o ON o.row_id = m.order_row_id \
-            ORDER BY m.order_row_id, m.number
-            """, []
-        ) { row in
-            let (order, status) = (row.integer("order_row_id"), row.integer("status"))
-            if let last, last.order == order, let from = OrderStatus(rawValue: Int(last.status)),
-                let to = OrderStatus(rawValue: Int(status)), !from.mayMove(to: to)
-            {
-                let id = UniqueID(bytes: row.blob("id"))?.description ?? ""
-                found.append((id, "\(from.name) → \(to.name)"))
-            }
-            last = (order, status)
-        }
-        return found
-    }
 }

@@ -173,6 +173,17 @@ extension Configuration {
     ///
     /// - Throws: `UsageError` if there is neither a file nor a `TILL_…` variable; `CommandError` with all problems.
     static func load(for call: Invocation, keepsDuplicateProducts: Bool = false) throws -> Configuration {
+        do {
+            return try loadListingProblems(for: call, keepsDuplicateProducts: keepsDuplicateProducts)
+        } catch let error as ConfigurationError {
+            throw error.failure
+        }
+    }
+
+    /// - Throws: `UsageError` as above; `ConfigurationError` with all problems.
+    static func loadListingProblems(
+        for call: Invocation, keepsDuplicateProducts: Bool = false
+    ) throws -> Configuration {
         let variables = ConfigurationKey.allCases.flatMap { [$0.variable, $0.variable + "_FILE"] }
         let file = call.text(.config)
         guard file != nil || variables.contains(where: { call.process.environment[$0] != nil }) else {
@@ -185,12 +196,8 @@ extension Configuration {
         flags[.listen] = call.text(.listen)
         flags[.database] = call.text(.database)
         if call.isSet(.unsafeHTTP) { flags[.unsafeHTTP] = "true" }
-        do throws(ConfigurationError) {
-            return try load(
-                file: file, environment: call.process.environment, flags: flags,
-                keepsDuplicateProducts: keepsDuplicateProducts)
-        } catch {
-            throw error.failure
-        }
+        return try load(
+            file: file, environment: call.process.environment, flags: flags,
+            keepsDuplicateProducts: keepsDuplicateProducts)
     }
 }

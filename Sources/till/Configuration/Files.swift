@@ -95,6 +95,12 @@ func isOpenToOthers(_ path: String) -> Bool {
     return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG && facts.st_mode & 0o077 != 0
 }
 
+/// The bytes of a file; nil if there is none.
+func fileSize(_ path: String) -> Int64? {
+    var facts = stat()
+    return stat(path, &facts) == 0 ? Int64(facts.st_size) : nil
+}
+
 /// The directory of a file: `.` for a bare name.
 func directory(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }

@@ -124,7 +124,7 @@ extension Configuration {
     }
 
     /// The first of all: nothing that this server grants was paid.
-    private var testServerWarnings: [LocalizedText] {
+    var testServerWarnings: [LocalizedText] {
         guard let der = apple.xcodeCertificate else { return [] }
         let fingerprint = hexadecimal(Digest.sha256.hash(der))
         return [
@@ -145,7 +145,7 @@ extension Configuration {
         }
     }
 
-    private static func warning(of key: UserTokenKey) -> LocalizedText? {
+    static func warning(of key: UserTokenKey) -> LocalizedText? {
         guard case .hs256(let secret) = key.algorithm, WeakSecret.isWeak(secret) else { return nil }
         return LocalizedText(
             en:
@@ -155,7 +155,7 @@ extension Configuration {
                 + "head -c 32 /dev/urandom | base64 生成")
     }
 
-    private var plainWarnings: [LocalizedText] {
+    var plainWarnings: [LocalizedText] {
         guard !listen.isLoopback else { return [] }
         return [
             LocalizedText(
@@ -167,7 +167,7 @@ extension Configuration {
         ]
     }
 
-    private var priceWarnings: [LocalizedText] {
+    var priceWarnings: [LocalizedText] {
         catalog.uncheckedPrices.map { unchecked in
             [
                 LocalizedText(
@@ -176,7 +176,7 @@ extension Configuration {
         } ?? []
     }
 
-    private var rootWarnings: [LocalizedText] {
+    var rootWarnings: [LocalizedText] {
         (apple.roots ?? []).compactMap(Certificate.init(der:)).filter { !$0.isAuthority }.map { certificate in
             LocalizedText(
                 en: "apple.roots: \(shown(certificate.subject)) is not a certificate authority but a signer's own "

@@ -82,6 +82,11 @@ final class RunningServer: Sendable {
             await ledger.close()
             throw Self.failure(ledger: shown(path), holds: refused)
         }
+        if let other = try await server.ledger.bundleToRefuse() {
+            for thread in workThreads { thread.stop() }
+            await ledger.close()
+            throw CommandError(LedgerIdentity.sentence(shown(path), of: other, not: configuration.apple.bundleID))
+        }
         clock = process.clock
         let current = Locked(Current(configuration: configuration, server: server, router: server.router))
         self.current = current
@@ -161,6 +166,17 @@ final class RunningServer: Sendable {
         for thread in workThreads { thread.stop() }
         state.writeUses()
         await ledger.close()
+    }
+}
+
+extension LedgerIdentity {
+    /// Why a server for one app refuses the ledger of another.
+    static func sentence(_ ledger: String, of bundleID: String, not configured: String) -> LocalizedText {
+        LocalizedText(
+            en: "the ledger \(ledger) belongs to the app \(shown(bundleID)), and apple.bundleId is "
+                + "\(shown(configured)); name this app's own database, or correct apple.bundleId",
+            zh: "账本 \(ledger) 属于 App \(shown(bundleID))，而 apple.bundleId 为 \(shown(configured))；"
+                + "请指明此 App 自己的数据库，或更正 apple.bundleId")
     }
 }
 

@@ -5,11 +5,6 @@ import TillSQL
 import TillThreads
 
 extension Server {
-    /// `GET /healthz`: 200 while the process answers.
-    func readHealth(_ call: Call) async throws -> HTTPResponse {
-        JSONText.response(200, ["status": "ok"])
-    }
-
     /// `GET /readyz`: 503 with the fault if the ledger can't be read and written, otherwise 200, with the reasons if
     /// something else that the server needs is missing. The address needs no credential, so the check writes to the
     /// ledger at most once a second.

@@ -1,0 +1,179 @@
+import CTillSQLite
+import Foundation
+import Testing
+import TillSQL
+import TillSQLite
+
+@testable import TillLedger
+
+@Suite("The rules of every ledger") struct AuditTests {
+    /// One granted purchase with all its rows.
+    private static let purchase = """
+        INSERT INTO customers (customer_id, user_id, first_seen) VALUES (1, 'ann', 0);
+        INSERT INTO orders (row_id, id, customer_id, product, quantity, status, price, currency, environment,
+            transaction_id, created_at, updated_at, moves, id_source)
+            VALUES (1, x'000102030405060708090a0b0c0d0e0f', 1, 'p', 1, 1, 600, 'CNY', 2, 't1', 0, 0, 2, 2);
+        INSERT INTO order_moves VALUES (1, 1, 0, 0, ''), (1, 2, 1, 0, '');
+        INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, purchased_at, signed_at,
+            state, order_row_id, received_at) VALUES (1, 2, 't1', 't1', 'p', 1, 0, 0, 1, 1, 0);
+        INSERT INTO proofs (transaction_row_id, kind, body) VALUES (1, 1, x'00');
+        INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
+            VALUES (1, 1, 0, 'granted', 'token', 'app', 'apple');
+        INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, at)
+            VALUES (1, x'100102030405060708090a0b0c0d0e0f', 1, 1, 0);
+        INSERT INTO postings (environment, customer_id, contra, currency, amount, kind, grant_row_id, at)
+            VALUES (2, 1, 'apple', 'points', 60, 'purchase', 1, 0);
+        INSERT INTO balances (environment, customer_id, currency, amount) VALUES (2, 1, 'points', 60);
+        INSERT INTO outbox (row_id, event_id, type, customer_id, user_sequence, transaction_row_id, at, revision,
+            version, body) VALUES (1, x'200102030405060708090a0b0c0d0e0f', 'grant.created', 1, 1, 1, 0, 1, 1, '{}');
+        INSERT INTO event_positions (position, event_row_id) VALUES (1, 1);
+        """
+
+    private static let second = """
+        INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
+        """
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let change: String
+        let rules: [AuditRule]
+        /// A part of the first violation.
+        var part = ""
+
+        var testDescription: String { change }
+    }
+
+    static let cases = [
+        Case(change: "SELECT 1", rules: []),
+        Case(change: "UPDATE balances SET amount = 59", rules: [.balances], part: "2 ann points"),
+        Case(change: "DELETE FROM balances", rules: [.balances], part: "by -60"),
+        Case(change: "UPDATE orders SET status = 2", rules: [.orderMoves], part: "is ongoing"),
+        Case(
+            change: "INSERT INTO order_moves VALUES (1, 3, 4, 0, ''); UPDATE orders SET status = 4",
+            rules: [.orderMoves], part: "completed → failed"),
+        Case(change: "DELETE FROM order_moves", rules: [.orderMoves], part: "last move is missing"),
+        Case(change: "UPDATE orders SET transaction_id = 't9'", rules: [.paidOrders], part: "transaction t9"),
+        Case(
+            change: "UPDATE orders SET transaction_id = NULL, environment = NULL", rules: [.paidOrders],
+            part: "order 00010203-0405-0607-0809-0A0B0C0D0E0F"),
+        Case(
+            change: "DROP TRIGGER grants_are_never_deleted; DELETE FROM grants", rules: [.grants, .references],
+            part: "transaction t1"),
+        Case(
+            change: second + " VALUES (2, 1, 0, 'granted', 'token', 'app', 'apple')", rules: [.grantedOnce],
+            part: "granted twice"),
+        Case(
+            change: second + """
+                 VALUES (2, 1, 0, 'quarantined', 'r', 'app', 'apple'), (3, 1, 0, 'granted', 'token', 'app', 'apple')
+                """, rules: []),
+        Case(
+            change: "DROP TRIGGER events_are_never_deleted; DELETE FROM outbox", rules: [.events, .references],
+            part: "without its event"),
+        Case(change: "DELETE FROM proofs", rules: [.proofs], part: "no proof"),
+        Case(
+            change: """
+                UPDATE transactions SET state = 2, quarantine = 'r'; INSERT INTO apple_tasks (kind, transaction_row_id,
+                state, attempts, due_at, detail) VALUES (1, 1, 0, 0, 0, '')
+                """, rules: [.finishTasks], part: "to be finished"),
+        Case(change: "UPDATE transactions SET order_row_id = 9", rules: [.references], part: "transactions 1"),
+        Case(change: "UPDATE orders SET customer_id = 9", rules: [.references], part: "orders 1"),
+        Case(change: "UPDATE event_positions SET event_row_id = 9", rules: [.references], part: "event_positions 1"),
+    ]
+
+    /// Runs the body with a ledger that another program has changed, with no regard for its rules.
+    private func withLedger(
+        _ script: String, _ body: (SQLiteDatabase) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("till.db").path
+        await (try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))).close()
+        var handle: OpaquePointer?
+        try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+        let code = sqlite3_exec(handle, script, nil, nil, nil)
+        let message = String(cString: sqlite3_errmsg(handle))
+        sqlite3_close(handle)
+        try #require(code == SQLITE_OK, "\(message)")
+        let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
+        do {
+            try await body(ledger)
+        } catch {
+            await ledger.close()
+            throw error
+        }
+        await ledger.close()
+    }
+
+    @Test("Each rule finds what violates it, and names it in English and Chinese", arguments: cases)
+    func finds(_ item: Case) async throws {
+        try await withLedger(Self.purchase + item.change) { ledger in
+            let report = try await LedgerAudit.run(on: ledger, slice: 1)
+            #expect(Set(report.violations.map(\.rule)) == Set(item.rules), "\(report.violations.map(\.text.en))")
+            #expect(report.isComplete && report.rows > 0)
+            let first = report.violations.first
+            #expect(item.part.isEmpty || first?.text.en.contains(item.part) == true, "\(first?.text.en ?? "none")")
+            #expect(report.violations.allSatisfy { $0.text.zh != $0.text.en && $0.text.zh.hasPrefix($0.about) })
+            let once = try await ledger.read { try LedgerAudit.violations($0) }
+            #expect(Set(once) == Set(report.violations), "in one read or in slices")
+        }
+    }
+
+    @Test("Every rule is violated by a case, and says what holds in both languages")
+    func everyRule() {
+        #expect(Set(Self.cases.flatMap(\.rules)) == Set(AuditRule.allCases))
+        #expect(AuditRule.allCases.allSatisfy { $0.sentence.en.hasSuffix(".") && $0.sentence.zh.hasSuffix("。") })
+        #expect(Set(AuditWalk.all.map(\.rule)) == Set(AuditRule.allCases))
+    }
+
+    @Test("An audit that ends early has looked at the newest rows by every rule, and says how much it looked at")
+    func bounded() async throws {
+        let many = """
+            INSERT INTO customers (customer_id, user_id, first_seen) VALUES (2, 'bob', 0);
+            WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
+            INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, purchased_at, signed_at,
+            state, received_at) SELECT i, 2, 'u' || i, 'u' || i, 'p', 1, 0, 0, 1, 0 FROM n;
+            """
+        try await withLedger(Self.purchase + many) { ledger in
+            let calls = Calls()
+            let report = try await LedgerAudit.run(on: ledger, slice: 10) { calls.next() < 40 }
+            #expect(!report.isComplete && report.rows < report.allRows)
+            #expect(report.violations.contains { $0.about == "transaction u3000" }, "the newest comes first")
+            #expect(!report.violations.contains { $0.about == "transaction u2" })
+            let whole = try await LedgerAudit.run(on: ledger)
+            #expect(whole.violations.count == LedgerAudit.violationLimit, "a damaged ledger ends the list")
+        }
+    }
+
+    @Test("Rows without what they name, and damaged pages, are found by SQLite's own checks")
+    func file() async throws {
+        try await withLedger(Self.purchase) { ledger in
+            let (quick, whole) = (
+                try await ledger.damages(isComplete: false), try await ledger.damages(isComplete: true)
+            )
+            let broken = try await ledger.brokenReferences(limit: 5)
+            #expect(quick.isEmpty && whole.isEmpty && broken.isEmpty)
+        }
+        try await withLedger(Self.purchase + "UPDATE orders SET customer_id = 9; UPDATE balances SET customer_id = 9") {
+            let found = try await $0.brokenReferences(limit: 5)
+            #expect(found.contains("orders 1 → customers"), "\(found)")
+            #expect(found.contains("balances → customers"), "a table without row ids: \(found)")
+        }
+        let short = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = 3 WHERE name = 'claims_due';"
+        try await withLedger(Self.purchase + short) { ledger in
+            let found = try await ledger.damages(isComplete: false)
+            #expect(!found.isEmpty)
+        }
+    }
+}
+
+private final class Calls: @unchecked Sendable {
+    private let lock = NSLock()
+    private var count = 0
+
+    func next() -> Int {
+        lock.withLock {
+            count += 1
+            return count
+        }
+    }
+}
