@@ -172,8 +172,8 @@ final class EmulatorClock: Sendable {
 
     // MARK: Requests to the store
 
-    /// A request whose token was signed just before the store's clock was advanced gets 401. It becomes an outage, which
-    /// callers repeat, with a token of the new time.
+    /// A request whose token was signed just before the store's clock was advanced gets 401. It becomes an outage,
+    /// which callers repeat, with a token of the new time.
     func following(_ exchange: @escaping AppleSend) -> AppleSend {
         { (request) async throws(AppleConnectionError) -> AppleResponse in
             let before = self.now
