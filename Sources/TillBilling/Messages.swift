@@ -103,7 +103,9 @@ extension Refusal {
                 zh: "该订单号已存在且内容不同。新订单请使用新的订单号。")
         case .orderIDUnproven:
             LocalizedText(
-                en: "The order id must commit to the user: send its nonce as idNonce, or no id at all.",
+                en:
+                    "An app proves that an order id is its user's: send the nonce that the id was made from as "
+                    + "idNonce, or leave out the id.",
                 zh: "订单号必须是对该用户的承诺值：请随附 idNonce，或不要指定订单号。")
         case .tokenInUse:
             LocalizedText(

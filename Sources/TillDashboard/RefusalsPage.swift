@@ -127,7 +127,7 @@ struct RefusalTable {
 }
 
 extension RefusalTable {
-    /// A notification that was refused is not called Apple's: anybody can post one.
+    /// A notification that was refused is not called Apple's: anyone can post one.
     private func origin(of entry: RefusedProofTable.Entry) -> HTML {
         guard entry.source == PurchaseSource.notification.rawValue else {
             return Evidence.origin(source: entry.source, caller: entry.caller, localize)

@@ -45,8 +45,8 @@ public struct Server: Sendable {
 
     /// - Parameters:
     ///   - clock: the time of purchases; beside an emulated store, the store's.
-    ///   - machineClock: the time of this machine, for rate limits, logins, user tokens and signatures of webhooks; nil:
-    ///     `clock`.
+    ///   - machineClock: the time of this machine, for rate limits, logins, user tokens and signatures of webhooks;
+    ///     nil: `clock`.
     ///   - log: takes the server's log lines; by default it drops them.
     ///   - appleEffects: asks Apple about its certificates; nil asks nothing, regardless of the configuration.
     ///   - serverAPI: asks Apple about purchases; nil without an In-App Purchase key.

@@ -33,9 +33,12 @@ struct ResponseReader {
         }
     }
 
-    /// Why an emulated store answers 401. Apple documents no body for this status (facts/server-api §2).
+    /// Why an emulated store answers 401, by its own code. Apple documents no body for this status (facts/server-api
+    /// §2).
     private func emulatorsReason(in answer: AppleResponse) -> String? {
-        guard let fields = try? json(in: answer), let text = try? fields.string("errorMessage") else { return nil }
+        guard let fields = try? json(in: answer), (try? fields.int64("errorCode")) == 4_010_000,
+            let text = try? fields.string("errorMessage")
+        else { return nil }
         return String(text.prefix(Self.messageLimit))
     }
 

@@ -252,7 +252,7 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         case .rowTotal, .amountTotal, .unitTotal, .countryTotal, .noTotals:
             LocalizedText(
                 en: "Some of the file may be missing: download it again.", zh: "文件可能不完整：请重新下载。")
-        case .moreFindings: LocalizedText(en: "Cure the listed ones first.", zh: "请先处理已列出的问题。")
+        case .moreFindings: LocalizedText(en: "Correct the listed ones first.", zh: "请先处理已列出的问题。")
         }
     }
 }

@@ -93,7 +93,7 @@ extension Proceeds {
         lines += [
             isTaxUnknown
                 ? LocalizedText(
-                    en: "The tax of this storefront on this day is not known; it was taken for nothing",
+                    en: "The tax of this storefront on this day is not known; it was counted as zero",
                     zh: "该店面当日的税率未知，按无税计算")
                 : LocalizedText(
                     en: "Tax: \(gross) − \(gross.decimal) ÷ \(divisor) = \(tax), \(net) without tax",

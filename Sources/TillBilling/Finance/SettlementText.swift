@@ -70,7 +70,7 @@ extension SettlementReport.Period {
                 ] + Self.cells(total.figures, total.currency))
         }
         let remark = LocalizedText(
-            en: "* The storefront's tax is not known and was taken for nothing: Apple's report will say less.",
+            en: "* The storefront's tax is not known and was counted as zero: Apple's report will say less.",
             zh: "* 该店面的税率未知，按无税计算：Apple 报告的金额会更少。")
         return [heading[language]] + table.lines + (isTaxUnknown ? [remark[language]] : [])
     }

@@ -62,8 +62,8 @@ package struct HostMismatch: Sendable, Hashable {
         let (page, host) = (String(self.page.prefix(255)), String(self.host.prefix(255)))
         return LocalizedText(
             en:
-                "This form was sent by a page of \(page), and arrived with the Host header \(host). If that is the name "
-                + "under which you reach this server, the proxy in front replaces the header: let it pass on the "
+                "This form was sent by a page of \(page), and arrived with the Host header \(host). If that is the "
+                + "name under which you reach this server, the proxy in front replaces the header: let it pass on the "
                 + "browser's Host header (nginx: proxy_set_header Host $host;), and list the name under "
                 + "\"dashboardHosts\" in the configuration. If you don't know \(page), another site sent the form.",
             zh: "此表单由 \(page) 的页面提交，到达时的 Host 标头是 \(host)。如果这正是您访问本服务器所用的主机名，说明前面的代理"

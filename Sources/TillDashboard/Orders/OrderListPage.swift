@@ -173,7 +173,8 @@ struct OrderListPage {
         HTML.table(
             "orders", label: localize("Orders, newest first", "订单，最新的在前"),
             columns: [
-                localize("Order", "订单"), localize("Status", "状态"), localize("User", "用户"), localize("Price", "价格"),
+                localize("Order", "订单"), localize("Status", "状态"), localize("User", "用户"),
+                localize("Paid or list price", "实付或标价"),
                 localize("Environment", "环境"), localize("Opened (UTC)", "创建时间（UTC）"),
             ]
         ) {

@@ -53,7 +53,7 @@ package struct RefusalLog: Sendable {
             refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, detail: detail)
     }
 
-    /// The caller of a notification that failed verification: anybody can post one in Apple's name.
+    /// The caller of a notification that failed verification: anyone can post one in Apple's name.
     package static let unverified = "unverified"
 
     /// Logs a refused notification from an unauthenticated address.

@@ -36,8 +36,8 @@ struct WebhookAttempt: Sendable, Hashable {
     private static let excerptLength = 200
 
     /// Sends the event once, signed with the time of this machine, which the receiver compares with its own clock. The
-    /// sender bounds the answer. Nil if the attempt was stopped because this process is ending, which says nothing about
-    /// the receiver.
+    /// sender bounds the answer. Nil if the attempt was stopped because this process is ending, which says nothing
+    /// about the receiver.
     static func make(
         _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, signedAt: Instant,
         clock: Server.Clock

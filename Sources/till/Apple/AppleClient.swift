@@ -32,7 +32,8 @@ struct AppleClient: Sendable {
             fetch = try Fetch(configuration: settings)
         } catch {
             throw CommandError(
-                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+                LocalizedText(
+                    en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         let exchange = appleExchange(over: fetch.send)
         let counted = figures?.counting(exchange, clock: process.clock) ?? exchange

@@ -80,8 +80,11 @@ struct AppleCommandRun: Sendable {
     init(_ call: Invocation) async throws {
         let name = call.positionals.first ?? ""
         guard let kind = AppleRequestKind(rawValue: name) else {
+            let known = AppleRequestKind.allCases.map(\.rawValue).joined(separator: ", ")
             throw UsageError(
-                LocalizedText(en: "\"\(shown(name))\" is not a query", zh: "没有“\(shown(name))”这种查询"),
+                LocalizedText(
+                    en: "there is no query \"\(shown(name))\"; the queries are \(known)",
+                    zh: "没有“\(shown(name))”这种查询；可用的有：\(known)"),
                 suggestion: nearestName(to: name, among: AppleRequestKind.allCases.map(\.rawValue)), command: "apple")
         }
         arguments = Array(call.positionals.dropFirst())

@@ -91,8 +91,22 @@ extension ConfigurationReader {
         case .dataCorrupted:
             LocalizedText(
                 en: "has an unknown value; types are \(types)", zh: "的值无法识别；类型应为 \(types)")
-        default: LocalizedText(en: "has the wrong type", zh: "的类型不对")
+        case .typeMismatch(let type, _), .valueNotFound(let type, _): wrongType(type)
+        @unknown default: LocalizedText(en: "has the wrong type", zh: "的类型不对")
         }
+    }
+
+    private static func wrongType(_ wanted: Any.Type) -> LocalizedText {
+        if wanted == String.self {
+            return LocalizedText(en: "has the wrong type: it must be text", zh: "的类型不对：应为文字")
+        }
+        if wanted == Int64.self || wanted == Int.self {
+            return LocalizedText(en: "has the wrong type: it must be a whole number", zh: "的类型不对：应为整数")
+        }
+        if wanted is any ExpressibleByArrayLiteral.Type {
+            return LocalizedText(en: "has the wrong type: it must be a list", zh: "的类型不对：应为列表")
+        }
+        return LocalizedText(en: "has the wrong type: it must be an object", zh: "的类型不对：应为对象")
     }
 
     private static var types: String { ProductType.allCases.map(\.rawValue).joined(separator: ", ") }

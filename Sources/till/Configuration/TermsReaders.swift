@@ -174,7 +174,7 @@ extension ConfigurationReader {
                 reader.complain(
                     item.place,
                     LocalizedText(
-                        en: "must be a time like P7D, P2W or P1M, found \"\(shown(text))\"",
+                        en: "must be a duration like P7D, P2W or P1M, found \"\(shown(text))\"",
                         zh: "应为 P7D、P2W、P1M 这样的时长，实际为“\(shown(text))”"))
                 return nil
             })

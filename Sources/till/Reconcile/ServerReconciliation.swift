@@ -37,7 +37,8 @@ struct ServerReconciliation {
             fetch = try Fetch()
         } catch {
             throw CommandError(
-                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+                LocalizedText(
+                    en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         self.call = call
         progress = ReconcileProgress(call: call)
@@ -96,7 +97,10 @@ struct ServerReconciliation {
         }
         throw CommandError(
             LocalizedText(
-                en: "\(origin)\(path) returned \(response.status)",
-                zh: "\(origin)\(path) 返回 \(response.status)"))
+                en:
+                    "\(origin)\(path) answered with HTTP status \(response.status), and not as a Till server does: check "
+                    + "that \"listen\" in the configuration is the address of the server that uses the ledger",
+                zh: "\(origin)\(path) 返回 HTTP 状态 \(response.status)，不是 Till 服务器的应答：请检查配置中的 \"listen\" "
+                    + "是否为正在使用账本的服务器的地址"))
     }
 }

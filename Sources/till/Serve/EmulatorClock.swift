@@ -71,8 +71,8 @@ final class EmulatorClock: Sendable {
 
     // MARK: Reading
 
-    /// Before a request is answered: reads the clock unless that was just done. It doesn't wait for a store that did not
-    /// answer the last time.
+    /// Before a request is answered: reads the clock unless that was just done. It doesn't wait for a store that did
+    /// not answer the last time.
     func refresh() async {
         let arrived = machine()
         // A reading that is under way may have begun too early; the second one did not.
@@ -172,8 +172,8 @@ final class EmulatorClock: Sendable {
 
     // MARK: Requests to the store
 
-    /// A request whose token was signed just before the store's clock was advanced gets 401. It becomes an outage, which
-    /// callers repeat, with a token of the new time.
+    /// A request whose token was signed just before the store's clock was advanced gets 401. It becomes an outage,
+    /// which callers repeat, with a token of the new time.
     func following(_ exchange: @escaping AppleSend) -> AppleSend {
         { (request) async throws(AppleConnectionError) -> AppleResponse in
             let before = self.now
@@ -206,7 +206,8 @@ struct FollowedClock: Sendable {
             fetch = try Fetch(configuration: settings)
         } catch {
             throw CommandError(
-                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+                LocalizedText(
+                    en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         clock = EmulatorClock(origin: origin, send: fetch.send, machine: process.clock)
     }

@@ -36,7 +36,8 @@ final class RunningEmulator: Sendable {
             fetch = try Fetch(configuration: answers)
         } catch {
             throw CommandError(
-                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
+                LocalizedText(
+                    en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         self.fetch = fetch
         emulator = try await Emulator(

@@ -197,7 +197,8 @@ extension Fetch {
             return try Fetch(configuration: settings)
         } catch {
             throw CommandError(
-                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+                LocalizedText(
+                    en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
     }
 }
@@ -249,9 +250,9 @@ extension ListenerError {
         CommandError(
             LocalizedText(
                 en: """
-                    the border against smuggled requests is made for libmicrohttpd \(known), and this is \(version): \
-                    install \(known), or put a proxy in front that refuses ambiguous requests and start with \
-                    --unsafe-http
+                    the checks against request smuggling were tested with libmicrohttpd \(known), and this machine has \
+                    \(version): install \(known), or put a proxy in front that refuses ambiguous requests and start \
+                    with --unsafe-http
                     """,
                 zh: """
                     防请求走私的检查只适用于 libmicrohttpd \(known)，而本机是 \(version)：请安装 \(known)；\

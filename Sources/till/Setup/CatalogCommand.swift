@@ -130,7 +130,8 @@ struct CatalogCheck {
             fetch = try Fetch()
         } catch {
             throw CommandError(
-                LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+                LocalizedText(
+                    en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         defer { fetch.stop() }
         let response: HTTPResponse

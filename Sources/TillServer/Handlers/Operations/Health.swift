@@ -31,10 +31,9 @@ extension Server {
 
     /// What the server knows about itself at this moment. It waits at most `ReadinessCheck.patience`.
     func health(at now: Instant) async -> Health {
-        let (database, clock, volume) = (database, clock, monitoring.volume)
         let (fault, space) = await readiness.result(at: now, within: monitoring.within) {
-            let space = await volume()
-            return (await Self.firstFailure(database, clock), space)
+            let space = await monitoring.volume()
+            return (await firstFailure(), space)
         }
         var reasons: [Health.Reason] = []
         if monitoring.apple.isKeyRefused { reasons.append(.appleRefusesKey) }
@@ -45,7 +44,7 @@ extension Server {
     }
 
     /// The fault of the ledger; nil if it can be read and written.
-    private static func firstFailure(_ database: any Database, _ clock: Clock) async -> String? {
+    private func firstFailure() async -> String? {
         do {
             let now = clock()
             try await database.write(locking: [.ledger("heartbeat")]) { try HeartbeatTable($0).beat(at: now) }

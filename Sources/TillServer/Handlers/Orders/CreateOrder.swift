@@ -90,7 +90,7 @@ extension Server {
                 .invalidField, "preview: the product sells no plan with a length of time", zh: "preview：此商品不含有期限的套餐")
         }
         guard preview.price == nil || preview.price == order.price else {
-            throw RefusalError(.previewChanged, "price: \(order.price) now", zh: "price：现为 \(order.price)")
+            throw RefusalError(.previewChanged, "price: is now \(order.price)", zh: "price：现为 \(order.price)")
         }
         let purchases = try await database.read { [catalogs] connection in
             try OrderTable(connection).find(order.id) == nil
@@ -107,7 +107,7 @@ extension Server {
                 deviceID: order.deviceID), among: purchases)
         guard proration.expiresAt == preview.expiresAt else {
             throw RefusalError(
-                .previewChanged, "expiresAt: \(proration.expiresAt) now", zh: "expiresAt：现为 \(proration.expiresAt)")
+                .previewChanged, "expiresAt: is now \(proration.expiresAt)", zh: "expiresAt：现为 \(proration.expiresAt)")
         }
     }
 
