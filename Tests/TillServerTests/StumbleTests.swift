@@ -110,7 +110,7 @@ struct StumbleTests {
             #expect(await server.respond(to: request).status == 200, "the token is valid on this machine")
             func attempt() -> Refusal? {
                 do {
-                    _ = try server.operators.operatorID(token: "wrong", from: "192.0.2.1")
+                    _ = try server.operators.key(token: "wrong", from: HTTPRequest(method: .post, path: "/"))
                     return nil
                 } catch {
                     return (error as? RefusalError)?.refusal
