@@ -59,32 +59,29 @@ import TillServer
                 "receipt-data": .string(payment.receipt), "product_id": "points60", "token": .string(token),
                 "transaction_id": .string(payment.id), "password": .string(Self.sharedSecret),
             ]
+            let stray = try await shop.pay(token: nil)
+            secrets.add(stray.signed)
+            secrets.all.append(String(stray.receipt.prefix(80)))
             line.outage = AppleConnectionError(.timedOut)
             _ = try await shop.send(.post, "/v1/transactions", receipt, as: .bearer(token))
+            // New to the ledger, so Apple is asked.
+            _ = try await shop.send(
+                .post, "/v1/transactions",
+                [
+                    "receipt": .string(stray.receipt), "transactionId": .string(stray.id),
+                    "productId": .string(Shop.points60),
+                ], as: .bearer(token))
             _ = try await shop.send(.post, "/postPay/ios", posted, as: .anonymous)
             _ = try await shop.send(
                 .post, "/verifyReceipt",
                 ["receipt-data": .string(payment.receipt), "password": .string(Self.sharedSecret)], as: .anonymous)
-            let stray = try await shop.pay(token: nil)
-            secrets.add(stray.signed)
-            secrets.all.append(String(stray.receipt.prefix(80)))
             _ = try await shop.send(
                 .post, "/v1/users/ann/restore", ["signedTransactions": [.string(stray.signed), .string(forged)]],
                 as: .bearer(token))
             _ = try await shop.send(
                 .post, "/v1/notifications/apple", ["signedPayload": .string(forged)], as: .anonymous)
-            for party in [Party.bearer(Self.operatorToken), .bearer(Self.operatorToken + "x"), .bearer(token + "x")] {
-                _ = try await shop.status(.get, "/metrics", as: party)
-                _ = try await shop.status(.get, "/dashboard", as: party)
-                _ = try await shop.send(.get, "/v1/users/ann/wallet", as: party)
-            }
-            shop.time.advance(seconds: 700)
-            _ = try await AppleTaskRuns(shop.server.ledger).runAll()
-            _ = try await WaitingReceipts(shop.server.ledger).askAll()
-            line.outage = nil
-            shop.time.advance(seconds: 7_200)
-            _ = try await AppleTaskRuns(shop.server.ledger).runAll()
-            _ = try await WaitingReceipts(shop.server.ledger).askAll()
+            try await knock(at: shop, token)
+            try await runJobs(in: shop, line)
             _ = try await shop.refund(payment.id, by: "ann")
             // A stranger's whole address, in process: the socket's is this machine's.
             var request = shop.made(.get, "/v1/users/ann/wallet", nil, as: .bearer("sk_guessed"))
@@ -99,5 +96,24 @@ import TillServer
         // Nor anything that is as long as a token and looks like one.
         let words = text.split { !$0.isASCII || !($0.isLetter || $0.isNumber || "-_.+/".contains($0)) }
         #expect(words.allSatisfy { $0.utf8.count < 100 }, "\(words.filter { $0.utf8.count >= 100 })")
+    }
+
+    /// Right and wrong credentials at every kind of entrance.
+    private func knock(at shop: Shop, _ token: String) async throws {
+        for party in [Party.bearer(Self.operatorToken), .bearer(Self.operatorToken + "x"), .bearer(token + "x")] {
+            _ = try await shop.status(.get, "/metrics", as: party)
+            _ = try await shop.status(.get, "/dashboard", as: party)
+            _ = try await shop.send(.get, "/v1/users/ann/wallet", as: party)
+        }
+    }
+
+    /// While Apple is away, and after it is back.
+    private func runJobs(in shop: Shop, _ line: AppleProxy) async throws {
+        for pause in [700, 7_200] as [Int64] {
+            shop.time.advance(seconds: pause)
+            _ = try await AppleTaskRuns(shop.server.ledger).runAll()
+            _ = try await WaitingReceipts(shop.server.ledger).askAll()
+            line.outage = nil
+        }
     }
 }

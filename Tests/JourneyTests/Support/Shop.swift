@@ -162,13 +162,7 @@ final class Shop: Sendable {
                 storeConnection: .inProcess { request in await emulator.respond(to: request) }, relay: relay,
                 stops: [closeFiles])
         case .socket:
-            let router = running.withLock { $0.router }
-            var settings = ListenerConfiguration()
-            settings.refusal = { refusal, language in
-                running.withLock({ $0 }).response(to: refusal, acceptLanguage: language)
-            }
-            let serverListener = try Listener(
-                configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: answer)
+            let serverListener = try listener(running, answer)
             let storeListener = try Listener(
                 configuration: ListenerConfiguration(), bodyLimit: emulator.router.bodyLimit(method:path:),
                 handler: emulator.respond(to:))
@@ -188,6 +182,17 @@ final class Shop: Sendable {
                     closeFiles,
                 ])
         }
+    }
+
+    private static func listener(
+        _ running: Locked<Server>, _ answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
+    ) throws -> Listener {
+        let router = running.withLock { $0.router }
+        var settings = ListenerConfiguration()
+        settings.refusal = { refusal, language in
+            running.withLock({ $0 }).response(to: refusal, acceptLanguage: language)
+        }
+        return try Listener(configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: answer)
     }
 
     /// Stops the server and starts one with a changed configuration, on the same ledger.
