@@ -269,7 +269,6 @@ extension OpenAPITests {
             func problem(_ detail: String?) -> ProblemDetails {
                 ProblemDetails(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)
             }
-            let debit = DebitBody(currency: "points", amount: 1, reference: "r")
             let fullProof = SubmitProofBody(
                 signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u",
                 deviceId: "d", phoneId: "p")
@@ -291,7 +290,7 @@ extension OpenAPITests {
                 "Wallet": try both(
                     WalletReply(balances: ["points": 1], held: ["points": 1], sandbox: true),
                     WalletReply(balances: ["points": 1])),
-                "Debit": try same(debit),
+                "Debit": try same(DebitBody(currency: "points", amount: 1, reference: "r")),
                 "DebitReply": try both(
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now, sandbox: true),
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now)),

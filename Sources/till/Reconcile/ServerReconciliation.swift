@@ -98,8 +98,8 @@ struct ServerReconciliation {
         throw CommandError(
             LocalizedText(
                 en:
-                    "\(origin)\(path) answered with HTTP status \(response.status), and not as a Till server does: check "
-                    + "that \"listen\" in the configuration is the address of the server that uses the ledger",
+                    "\(origin)\(path) answered with HTTP status \(response.status), and not as a Till server does: "
+                    + "check that \"listen\" in the configuration is the address of the server that uses the ledger",
                 zh: "\(origin)\(path) 返回 HTTP 状态 \(response.status)，不是 Till 服务器的应答：请检查配置中的 \"listen\" "
                     + "是否为正在使用账本的服务器的地址"))
     }

@@ -21,8 +21,8 @@ extension Server {
                 .invalidField, "exactly one of orderNumber and transactionId is required",
                 zh: "orderNumber 与 transactionId 必须且只能提供其一")
         }
-        guard configuration.apple.environments.contains(.production) || ledger.serverAPI?.orderLookupEnvironment != nil
-        else {
+        let environment = ledger.serverAPI?.orderLookupEnvironment ?? .production
+        guard configuration.apple.environments.contains(environment) else {
             throw RefusalError(
                 .noOrderLookup, "the server does not accept the production environment", zh: "此服务器不接受生产环境")
         }
