@@ -16,8 +16,8 @@ extension Command {
         discussion: LocalizedText(
             en: """
                 Sends SIGHUP to the server that uses the ledger, waits for its answer and prints it. Run it on the
-                server's machine, as the server's user or as root. The server reads the file, the variables and the flags
-                that it was started with. It takes over everything or nothing: after an error, or after a change that
+                server's machine, as the server's user or as root. The server reads the file, the variables and the
+                flags that it was started with. It takes over everything or nothing: after an error, or after a change that
                 needs a restart, it goes on with the old configuration. Ends with 0 when the server runs what the file
                 says, with 1 when it refuses. --json prints {"outcome": "reloaded", "unchanged" or "refused",
                 "lines": [what changed, or the reasons], "warnings": […]}.
