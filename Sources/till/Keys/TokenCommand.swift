@@ -30,7 +30,8 @@ extension Command {
             en: """
                 Signs a token for USER with an HS256 key of userTokens, as your backend does for its users, and prints
                 it. With such a token its bearer is that user. A configuration that accepts production needs
-                --production: who can read the secret can sign tokens anyway, so the flag guards against a mistake, not against a thief.
+                --production: who can read the secret can sign tokens anyway, so the flag guards against a mistake,
+                not against a thief.
                 A key with ES256 can't sign here, because only its public half is configured.
                 --json prints {"token", "userId", "key", "expires"}.
                 """,
