@@ -12,7 +12,8 @@ struct ConfigurationChangesTests {
     private static let tokenSecret = "0123456789abcdefghijklmnopqrstuv"
 
     private static let text = """
-        {"listen": "127.0.0.1:0", "database": "sqlite:a.db", "catalog": \(sampleCatalog), "trustedProxies": ["10.0.0.7"],
+        {"listen": "127.0.0.1:0", "database": "sqlite:a.db", "catalog": \(sampleCatalog),
+         "trustedProxies": ["10.0.0.7"],
          "apple": {"bundleId": "com.example", "environments": ["Sandbox"], "sharedSecret": "0123456789abcdef"},
          "secretKeys": [{"id": "a", "sha256": "\(hash)"}],
          "userTokens": [{"id": "app", "algorithm": "HS256", "secret": "\(tokenSecret)"}],

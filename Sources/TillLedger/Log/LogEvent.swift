@@ -7,9 +7,9 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case startWarning = "start_warning"
     case startFailed = "start_failed"
     case listening
-    case drainBegins = "drain_begins"
     case reloaded
     case reloadRefused = "reload_refused"
+    case drainBegins = "drain_begins"
     case stopped
     case linesDropped = "log_lines_dropped"
     case linesSuppressed = "log_lines_suppressed"

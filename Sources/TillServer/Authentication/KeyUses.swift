@@ -1,8 +1,8 @@
 import TillBilling
 import TillThreads
 
-/// When each key was last accepted: what an operator looks at before retiring one. It is kept in memory; the composition
-/// root may save it and give it back after a restart.
+/// When each key was last accepted: what an operator looks at before retiring one. It is kept in memory; the
+/// composition root may save it and give it back after a restart.
 public final class KeyUses: Sendable {
     /// The list of the configuration that a key stands in.
     public enum Kind: String, Sendable, CaseIterable, Codable {

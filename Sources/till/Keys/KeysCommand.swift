@@ -26,11 +26,11 @@ extension Command {
             en: """
                 till keys add ID: makes a key, writes its hash into the file and prints the key, once. With --list
                 userTokens it makes an HS256 secret in a file of its own beside the configuration.
-                till keys list: the keys with their expiry, their state and, beside a running server, their last use, which
-                is saved at most once an hour and at every reload.
+                till keys list: the keys with their expiry, their state and, beside a running server, their last use,
+                which is saved at most once an hour and at every reload.
                 till keys retire ID: removes the key, or with --expires gives it an end.
-                The rest of the file keeps its bytes. The server takes the change over with till reload: add the new key,
-                reload, let your backend use it, see the old key's last use stand still, retire it, reload.
+                The rest of the file keeps its bytes. The server takes the change over with till reload: add the new
+                key, reload, let your backend use it, see the old key's last use stand still, retire it, reload.
                 """,
             zh: """
                 till keys add ID：生成一个密钥，把它的哈希值写入文件，密钥本身只打印一次。

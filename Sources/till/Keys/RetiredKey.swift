@@ -68,7 +68,7 @@ struct RetiredKey {
             call.warn(
                 LocalizedText(
                     en:
-                        "warning: \(key.id) was used at \(last), within the last two hours; its users are refused after "
+                        "warning: \(key.id) was used at \(last), in the last two hours; its users are refused after "
                         + "the reload",
                     zh: "警告：\(key.id) 在 \(last) 还用过（两小时之内）；重新载入之后，使用它的请求会被拒绝"))
         }

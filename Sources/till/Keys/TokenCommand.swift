@@ -28,9 +28,10 @@ extension Command {
         summary: LocalizedText(en: "make a user token for development", zh: "签发开发用的用户令牌"),
         discussion: LocalizedText(
             en: """
-                Signs a token for USER with an HS256 key of userTokens, as your backend does for its users, and prints it.
-                With such a token its bearer is that user. A configuration that accepts production needs --production: who
-                can read the secret can sign tokens anyway, so the flag guards against a mistake, not against a thief.
+                Signs a token for USER with an HS256 key of userTokens, as your backend does for its users, and prints
+                it. With such a token its bearer is that user. A configuration that accepts production needs
+                --production: who can read the secret can sign tokens anyway, so the flag guards against a mistake,
+                not against a thief.
                 A key with ES256 can't sign here, because only its public half is configured.
                 --json prints {"token", "userId", "key", "expires"}.
                 """,
@@ -67,7 +68,7 @@ extension Command {
             throw CommandError(
                 LocalizedText(
                     en:
-                        "tokens of the key \(shown(key.id)) are valid for at most \(longest) seconds; shorten --expires",
+                        "tokens of the key \(shown(key.id)) last at most \(longest) seconds; shorten --expires",
                     zh: "密钥 \(shown(key.id)) 签发的令牌有效期最长 \(longest) 秒；请缩短 --expires"))
         }
         guard let token = key.token(for: user, isGuest: call.isSet(.guest), from: now, to: end) else {
@@ -89,8 +90,8 @@ extension Command {
 extension Configuration {
     fileprivate static let noSigningKey = LocalizedText(
         en:
-            "no HS256 key of userTokens is valid now, and ES256 keys are configured without their private half; add one "
-            + "with till keys add ID --list userTokens",
+            "no HS256 key of userTokens is valid now, and ES256 keys are configured without their private half; add "
+            + "one with till keys add ID --list userTokens",
         zh: "userTokens 中没有当前有效的 HS256 密钥，而 ES256 密钥没有配置私钥；请用 till keys add ID --list userTokens 添加")
 
     fileprivate func signingKey(_ id: String?, at now: Instant) throws -> UserTokenKey {

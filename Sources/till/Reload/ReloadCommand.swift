@@ -16,11 +16,11 @@ extension Command {
         discussion: LocalizedText(
             en: """
                 Sends SIGHUP to the server that uses the ledger, waits for its answer and prints it. Run it on the
-                server's machine, as the server's user or as root. The server reads the file, the variables and the flags
-                that it was started with. It takes over everything or nothing: after an error, or after a change that
-                needs a restart, it goes on with the old configuration. Ends with 0 when the server runs what the file
-                says, with 1 when it refuses. --json prints {"outcome": "reloaded", "unchanged" or "refused",
-                "lines": [what changed, or the reasons], "warnings": […]}.
+                server's machine, as the server's user or as root. The server reads the file, the variables and the
+                flags that it was started with. It takes over everything or nothing: after an error, or after a
+                change that needs a restart, it goes on with the old configuration. Ends with 0 when the server runs
+                what the file says, with 1 when it refuses. --json prints {"outcome": "reloaded", "unchanged" or
+                "refused", "lines": [what changed, or the reasons], "warnings": […]}.
                 """,
             zh: """
                 向使用该账本的服务器发送 SIGHUP，等待并打印它的答复。请在服务器所在的机器上，以服务器的用户或 root 运行。
