@@ -217,7 +217,7 @@ import TillServer
             effects.rootsFile = certificate
             let found = try await shop.examine(effects: effects)
             expect(
-                found, .webhooks, .warning, en: "soon: the TLS certificate ends in 4 days", zh: "4 天后到期",
+                found, .webhooks, .warning, en: "soon: the TLS certificate ends in ", zh: "soon：TLS 证书将在",
                 action: "Renew")
         }
     }

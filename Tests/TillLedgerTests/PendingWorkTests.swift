@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillSQL
+import TillThreads
 
 @testable import TillLedger
 
@@ -8,16 +9,13 @@ import TillSQL
     private static let now = Instant(seconds: 1_790_000_000)
 
     private func list(_ prepare: @escaping @Sendable (any Connection) throws -> Void) async throws -> [PendingWork] {
-        let found = Found()
+        let found = Locked<[PendingWork]>([])
         try await withLedger { ledger in
             try await ledger.write { try prepare($0) }
-            found.list = try await ledger.read { try PendingWork.list(endpoints: ["backend"], at: Self.now, $0) }
+            let list = try await ledger.read { try PendingWork.list(endpoints: ["backend"], at: Self.now, $0) }
+            found.withLock { $0 = list }
         }
-        return found.list
-    }
-
-    private final class Found: @unchecked Sendable {
-        var list: [PendingWork] = []
+        return found.withLock { $0 }
     }
 
     private static func minutesAgo(_ minutes: Int64) -> Instant { now.adding(seconds: -60 * minutes) }

@@ -94,9 +94,13 @@ extension AuditWalk {
             AND (o.transaction_id IS NOT NULL AND t.row_id IS NULL OR o.status = 1 AND o.transaction_id IS NULL)
             """, slice.values
         ) { row in
-            let transaction = row.optionalText("transaction_id") ?? "?"
+            let order = "order \(UniqueID(bytes: row.blob("id"))?.description ?? "?")"
+            guard let transaction = row.optionalText("transaction_id") else {
+                return AuditViolation(
+                    .paidOrders, order, en: "is completed, and names no transaction", zh: "已完成，却没有记下交易")
+            }
             return AuditViolation(
-                .paidOrders, "order \(UniqueID(bytes: row.blob("id"))?.description ?? "?")",
+                .paidOrders, order,
                 en: "is paid by transaction \(transaction), which is not in the ledger",
                 zh: "由交易 \(transaction) 付款，而账本中没有这笔交易")
         }

@@ -48,8 +48,8 @@ public struct ProofTable {
     package func newestReceipt() throws -> [UInt8]? {
         try connection.first(
             """
-            SELECT body FROM proofs WHERE kind = 2 AND transaction_row_id > (SELECT coalesce(max(n.transaction_row_id), \
-            0) FROM proofs n) - ?1 ORDER BY transaction_row_id DESC LIMIT 1
+            SELECT body FROM proofs WHERE kind = 2 AND transaction_row_id > (SELECT \
+            coalesce(max(n.transaction_row_id), 0) FROM proofs n) - ?1 ORDER BY transaction_row_id DESC LIMIT 1
             """, [.integer(Self.recent)]
         ) { $0.blob("body") }
     }

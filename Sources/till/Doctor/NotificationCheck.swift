@@ -178,7 +178,7 @@ struct NotificationCheck: Sendable {
         case .unsuccessfulStatus, .invalidResponse, .unsupportedCharset, .circularRedirect:
             LocalizedText(
                 en:
-                    "Have the proxy pass \(Paths.appleNotifications) unchanged to the server; its log names the refusal.",
+                    "Have the proxy pass \(Paths.appleNotifications) unchanged; the server's log names the refusal.",
                 zh: "请让代理原样转发 \(Paths.appleNotifications)；服务器日志会说明拒绝的原因。")
         default:
             LocalizedText(

@@ -284,11 +284,11 @@ struct ServerChecks: Sendable {
         guard let certificate = pem.flatMap({ Certificate(derOrPEM: Array($0.utf8)) }) else { return nil }
         let days = (certificate.notAfter - now.seconds) / 86_400
         guard days < certificateDays else { return nil }
-        let whose = owner.isEmpty ? "" : owner + ": "
+        let whose = owner.isEmpty ? LocalizedText("") : LocalizedText(en: owner + ": ", zh: owner + "：")
         return .warning(
             name,
             LocalizedText(
-                en: "\(whose)the TLS certificate ends in \(days) days.", zh: "\(whose)TLS 证书将在 \(days) 天后到期。"),
+                en: "\(whose.en)the TLS certificate ends in \(days) days.", zh: "\(whose.zh)TLS 证书将在 \(days) 天后到期。"),
             do: LocalizedText(en: "Renew it.", zh: "请续期。"))
     }
 }
