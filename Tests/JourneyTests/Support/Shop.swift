@@ -137,7 +137,7 @@ final class Shop: Sendable {
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
-        let asks = try await apple.line?.clients(of: emulator, time: time, log: log.log)
+        let asks = try await apple.line?.clients(of: emulator, time: time, log: own.log.log)
         let start: @Sendable (ServerConfiguration) throws -> Server = { configuration in
             try Server(
                 configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
