@@ -210,7 +210,8 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillSQL", "TillLedger", "TillSQLite"]
+            name: "SoakTests",
+            dependencies: ["TillSoak", "TillBilling", "TillJSON", "TillSQL", "TillLedger", "TillSQLite"]
         ),
         // Checks the fuzzers' properties on the seed inputs; `make fuzz` checks them on generated inputs.
         .testTarget(

@@ -16,7 +16,9 @@ import TillLedger
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let text = try String(contentsOf: root.appendingPathComponent("docs/\(page)"), encoding: .utf8)
-        let parts: [String] = text.components(separatedBy: "\n### ")
+        let doctor = try #require(
+            text.components(separatedBy: "\n## ").first { $0.hasPrefix("Doctor\n") || $0.hasPrefix("诊断\n") })
+        let parts: [String] = doctor.components(separatedBy: "\n### ")
         return parts[section + 1].split(separator: "\n").filter { $0.hasPrefix("| `") }.map { line in
             let cells: [String] = line.split(separator: "|").map {
                 String($0).trimmingCharacters(in: CharacterSet.whitespaces)

@@ -299,7 +299,7 @@ extension OpenAPITests {
                 "ProductNames": try same(ProductNames(["en": "a", "zh": "b"])),
                 "Text": try same(LocalizedText(en: "a", zh: "b")), "Money": try same(money),
                 "Problem": try both(problem("d"), problem(nil)),
-                "Health": try same(["status": "ok"]), "Readiness": try same(["status": "ready", "database": "ok"]),
+                "Health": try same(["status": "ok"]), "Readiness": try both(readiness("unavailable"), readiness(nil)),
             ]
             made.merge(try dropInSamples(order(nil))) { first, _ in first }
             // Exactly one of the two forms is accepted, so no single value has all members.
@@ -335,6 +335,16 @@ extension OpenAPITests {
             "AppleReceiptPurchase": try both(
                 purchase, AppleReceiptReply.Purchase(transactionId: "1", outcome: .granted)),
         ]
+    }
+
+    private struct ReadinessSample: Encodable {
+        let status, database: String
+        let reasons: [String]
+        let code: String?
+    }
+
+    private static func readiness(_ code: String?) -> ReadinessSample {
+        ReadinessSample(status: "not_ready", database: "full", reasons: ["disk_low"], code: code)
     }
 
     private static func sample(_ value: some Encodable) throws -> JSONValue {

@@ -1,8 +1,18 @@
-import Foundation
 import TillBilling
 import TillSQLite
 import TillServer
 import TillThreads
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
 
 extension Monitoring {
     /// What a real server measures itself with.

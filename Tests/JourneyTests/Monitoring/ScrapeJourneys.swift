@@ -43,7 +43,7 @@ import TillThreads
 
     @Test("Requests count by the pattern of their route; a thousand invented addresses are one label")
     func routes() async throws {
-        try await Pager.open(.inProcess) { pager in
+        try await Pager.open(.inProcess, change: { $0.limits.address.burst = 2_000 }) { pager in
             let shop = pager.shop
             let order = try await shop.openOrder(as: "ann")
             _ = try await shop.send(.get, "/v1/orders/\(order)")

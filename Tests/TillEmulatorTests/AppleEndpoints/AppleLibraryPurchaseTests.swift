@@ -43,13 +43,12 @@ struct AppleLibraryPurchaseTests {
         #expect(received.verified["renewal"] ?? 0 >= 2)
         #expect(received.verified["notification"] ?? 0 >= 30)
         #expect(received.verified["app"] == 2)
-        let isProduction = environment == .production
         #expect(
             received.answers == [
                 "history": "31", "historyV1": "30", "filtered": "2", "revoked": "1", "resumed": "0",
                 "refunds": "1", "statuses": "1 ACTIVE", "noStatuses": "0", "notifications": "33",
                 "failures": "0", "test": "SUCCESS", "notFound": "TRANSACTION_ID_NOT_FOUND",
-                "order": isProduction ? "VALID" : "GENERAL_BAD_REQUEST",
+                "order": "VALID",
                 "extended": "True", "massExtended": "True", "complete": "True",
                 "token": "3f2c1a00-1111-4222-8333-444455556666", "platform": "iOS",
             ])
