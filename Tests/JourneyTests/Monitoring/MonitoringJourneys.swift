@@ -86,7 +86,7 @@ import TillThreads
             let late = try await pager.scrape()
             #expect((late[#"till_outbox_oldest_age_seconds{endpoint="backend"}"#] ?? 0) >= 400)
             try pager.expect("TillWebhookBacklog", [healthy, late])
-            for _ in 0..<16 {
+            for _ in 0..<24 {
                 pager.shop.time.advance(seconds: 6 * 3_600)
                 try await deliveries.deliverAll()
             }

@@ -97,10 +97,10 @@ struct AlertRule {
         Set(
             expression.matches(of: /till_[a-z_]+/).map { match in
                 let name = String(match.output)
-                for suffix in ["_bucket", "_sum", "_count"] where name.hasSuffix("seconds" + suffix) {
-                    return String(name.dropLast(suffix.count))
+                let histogram = MetricDefinition.all.first { metric in
+                    metric.kind == .histogram && ["_bucket", "_sum", "_count"].contains { metric.name + $0 == name }
                 }
-                return name
+                return histogram?.name ?? name
             })
     }
 }
