@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import TillServer
+
 /// Prometheus' own checker of rules, from the Debian package `prometheus`.
 enum Promtool {
     /// The folder of the documents.
