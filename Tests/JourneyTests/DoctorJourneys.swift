@@ -7,8 +7,8 @@ import TillJSON
 import TillLedger
 import TillSQL
 import TillSQLite
-import TillServer
 
+@testable import TillServer
 @testable import till
 
 @Suite("till doctor, beside a running server and an emulated store on sockets") struct DoctorJourneys {
@@ -79,6 +79,19 @@ import TillServer
             expect(found, .clock, .warning, en: "not checked", zh: "未检查")
             expect(found, .notifications, .warning, en: "sent no test notification", zh: "没有发送测试通知")
             expect(found, .server, .ok, en: "ready", zh: "已就绪")
+        }
+    }
+
+    @Test("A frozen job is an error of the server, a flood of refused requests a warning")
+    func frozenAndFlooded() async throws {
+        try await DoctorShop.open { shop in
+            let server = try #require(shop.server).server
+            for _ in 0..<150 { server.requestFigures.refused(.tooManyRequests, at: server.monitoring.stopwatch()) }
+            let flooded = try await shop.examine()
+            expect(flooded, .server, .warning, en: "150 requests were refused", zh: "150 个请求", action: "limit_reached")
+            server.jobHistory.succeeded("reminders", at: server.machineClock().adding(seconds: -3_600))
+            let frozen = try await shop.examine()
+            expect(frozen, .server, .error, en: "too long: reminders", zh: "没有正常结束：reminders", action: "job_failed")
         }
     }
 

@@ -37,6 +37,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
 
     case jobRun = "job_run"
     case jobFailed = "job_failed"
+    case jobFrozen = "job_frozen"
     case rowsPruned = "rows_pruned"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
@@ -97,6 +98,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
         case .startFailed,
             .serverError,
             .appleTaskGivenUp,
+            .jobFrozen,
             .webhookDead,
             .reconciliationFailed:
             .error

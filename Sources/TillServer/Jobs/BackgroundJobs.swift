@@ -86,6 +86,18 @@ public struct BackgroundJobs: Sendable {
         for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.machineClock()) }
         await withTaskGroup(of: Void.self) { jobs in
             for job in all { jobs.addTask { await keepUp(job) } }
+            jobs.addTask { await watch() }
+        }
+    }
+
+    /// A job that waits forever writes no line of its own.
+    private func watch() async {
+        while !Task.isCancelled {
+            await pause(60_000)
+            let server = current()
+            for name in server.jobHistory.frozen(at: server.machineClock()) {
+                server.log.write(.jobFrozen, ["job": .text(name)])
+            }
         }
     }
 
@@ -135,6 +147,20 @@ final class JobHistory: Sendable {
         state.withLock { state in
             state.failures[name, default: 0] += 1
             state.running[name] = nil
+        }
+    }
+
+    /// Jobs that wait for no other system: they are frozen after a minute, the others after half an hour. The alert
+    /// `TillJobFrozen` has the same limits.
+    static let quick: Set<String> = ["catalog", "notifications", "reminders", "walletCheck", "webhooks"]
+
+    /// The jobs that have not ended well for too long.
+    func frozen(at now: Instant) -> [String] {
+        let succeeded = state.withLock { $0.succeeded }
+        return BackgroundJobs.intervals.compactMap { name, interval in
+            guard let last = succeeded[name] else { return nil }
+            let limit: Int64 = Self.quick.contains(name) ? 60_000 : 1_800_000
+            return now.milliseconds - last.milliseconds > limit + 2 * interval ? name : nil
         }
     }
 

@@ -51,6 +51,8 @@ final class RequestFigures: Sendable {
         var durations: [Series: Histogram] = [:]
         var refusals: [Refusal: Int64] = [:]
         var verdicts: [Refusal: Int64] = [:]
+        /// Refusals of floods, by the minute of the stopwatch.
+        var floods: [Int64: Int64] = [:]
     }
 
     private let state = Locked(State())
@@ -84,7 +86,28 @@ final class RequestFigures: Sendable {
         }
     }
 
-    func refused(_ refusal: Refusal) { state.withLock { $0.refusals[refusal, default: 0] += 1 } }
+    /// - Parameter nanoseconds: of a clock that is never set.
+    func refused(_ refusal: Refusal, at nanoseconds: Int64) {
+        state.withLock { state in
+            state.refusals[refusal, default: 0] += 1
+            guard Self.ofFloods.contains(refusal) else { return }
+            let minute = nanoseconds / 60_000_000_000
+            state.floods = state.floods.filter { (0..<Self.floodMinutes).contains(minute - $0.key) }
+            state.floods[minute, default: 0] += 1
+        }
+    }
+
+    /// The refusals of callers who send more than they may. The alert `TillFlood` is about them.
+    static let ofFloods: [Refusal] = [.tooManyRequests, .tooManyOrders]
+    static let floodMinutes: Int64 = 5
+
+    /// How many such requests were refused in the last five minutes.
+    func floodRefusals(at nanoseconds: Int64) -> Int64 {
+        let minute = nanoseconds / 60_000_000_000
+        return state.withLock { state in
+            state.floods.reduce(0) { (0..<Self.floodMinutes).contains(minute - $1.key) ? $0 + $1.value : $0 }
+        }
+    }
 
     func failedVerification(_ refusal: Refusal) { state.withLock { $0.verdicts[refusal, default: 0] += 1 } }
 

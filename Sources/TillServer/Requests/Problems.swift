@@ -65,7 +65,7 @@ extension Server {
     }
 
     func problem(_ refusal: Refusal, for request: HTTPRequest, detail: LocalizedText? = nil) -> HTTPResponse {
-        requestFigures.refused(refusal)
+        requestFigures.refused(refusal, at: monitoring.stopwatch())
         let language = Language(preference: request.headers["Accept-Language"] ?? "")
         let trace = RequestTrace.current
         trace?.note(code: refusal.rawValue)

@@ -134,6 +134,31 @@ struct ServerChecks: Sendable {
                     en: "See the checks disk and file_modes, and the server's log.",
                     zh: "请看检查项 disk 与 file_modes，以及服务器的日志。"))
         }
+        guard answer.frozenJobs.isEmpty else {
+            let names = answer.frozenJobs.map { shown($0) }
+            return .error(
+                .server,
+                LocalizedText(
+                    en: "It runs, and background jobs have not ended well for too long: "
+                        + "\(names.joined(separator: ", ")).",
+                    zh: "正在运行，但有后台任务长时间没有正常结束：\(names.joined(separator: "、"))。"),
+                do: LocalizedText(
+                    en: "Look for job_failed in the server's log. Without such lines the job waits: restart the "
+                        + "server.",
+                    zh: "请在服务器日志中查找 job_failed。没有这样的行，说明任务在等待：请重新启动服务器。"))
+        }
+        guard answer.floodRefusals < Self.floodWarning else {
+            return .warning(
+                .server,
+                LocalizedText(
+                    en: "In the last five minutes \(answer.floodRefusals) requests were refused because their callers "
+                        + "send more than they may.",
+                    zh: "最近五分钟内有 \(answer.floodRefusals) 个请求因调用方超出限额而被拒绝。"),
+                do: LocalizedText(
+                    en: "Look for limit_reached in the server's log, and block the network in front of the server if "
+                        + "customers are affected.",
+                    zh: "请在服务器日志中查找 limit_reached；若客户受影响，请在服务器前面封锁该网段。"))
+        }
         let said = (try? JSONValue(decoding: readiness.body))?["status"]?.string ?? "ready"
         guard said == "ready" else {
             let whole = shown(String(decoding: readiness.body.prefix(200), as: UTF8.self))
@@ -276,6 +301,8 @@ struct ServerChecks: Sendable {
         return found
     }
 
+    /// Refused requests in five minutes at which a warning begins: one in two seconds, as for the alert `TillFlood`.
+    static let floodWarning: Int64 = 150
     /// Days before the end of a TLS certificate at which a warning begins: automatic renewals happen earlier.
     static let certificateDays: Int64 = 14
 

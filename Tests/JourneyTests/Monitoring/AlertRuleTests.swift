@@ -1,7 +1,9 @@
 import Foundation
 import Testing
+import TillLedger
 
 @testable import TillServer
+@testable import till
 
 /// docs/alerts.yml and docs/grafana-dashboard.json, judged by Prometheus' own checker.
 @Suite("Alert rules and the board") struct AlertRuleTests {
@@ -29,6 +31,43 @@ import Testing
     func canFail() throws {
         let series = ["till_ready": "1+0x5"]
         #expect(try RuleTest.complaint([RuleTest(series: series, minute: 3, firing: ["TillNotReady"])]) != nil)
+    }
+
+    @Test("The doctor calls a job frozen, and requests a flood, by the limits of the alerts")
+    func doctorsLimits() throws {
+        let frozen = try #require(try AlertRule.all().first { $0.name == "TillJobFrozen" }).text
+        for job in JobHistory.quick { #expect(frozen.contains(job)) }
+        #expect(frozen.matches(of: /[a-zA-Z]\|/).count == JobHistory.quick.count - 1)
+        #expect(frozen.contains("> 60 + 2 *") && frozen.contains("> 1800 + 2 *"))
+        let flood = try #require(try AlertRule.all().first { $0.name == "TillFlood" }).text
+        for refusal in RequestFigures.ofFloods { #expect(flood.contains(refusal.rawValue)) }
+        #expect(flood.contains("[\(RequestFigures.floodMinutes)m]"))
+        #expect(flood.contains("> \(Double(ServerChecks.floodWarning) / Double(60 * RequestFigures.floodMinutes))"))
+    }
+
+    @Test("What a person sees of each fault: log events, metrics, alerts and checks that exist, in both languages")
+    func faults() throws {
+        let events = Set(LogEvent.allCases.map(\.rawValue))
+        let metrics = Set(MetricDefinition.all.map(\.name))
+        let alerts = Set(try AlertRule.all().map(\.name))
+        let checks = Set(DoctorCheck.Name.allCases.map(\.rawValue))
+        var rows: [String: [[String]]] = [:]
+        for (page, heading) in [("operations.md", "What you see"), ("operations.zh-CN.md", "故障时看到什么")] {
+            let section = try #require(
+                Promtool.document(page).components(separatedBy: "\n## ").first { $0.hasPrefix(heading) })
+            for line in section.split(separator: "\n") where line.hasPrefix("| ") && !line.contains("](#") {
+                let cells = line.split(separator: "|").dropFirst().map { cell in
+                    cell.matches(of: /`([A-Za-z_]+)`/).map { String($0.output.1) }
+                }
+                let known = [events, metrics, alerts, checks]
+                #expect(cells.count == known.count + 1)
+                for (names, known) in zip(cells, known) {
+                    #expect(!names.isEmpty && Set(names).subtracting(known).isEmpty, "\(line)")
+                }
+                rows[page, default: []] += cells.prefix(known.count)
+            }
+        }
+        #expect(rows["operations.md"]?.count == 7 * 4 && rows["operations.md"] == rows["operations.zh-CN.md"])
     }
 
     @Test("Alerts and the board use only metrics that the server exports")

@@ -39,6 +39,7 @@ import TillThreads
             let broken = try await pager.scrape()
             #expect(broken[#"till_apple_key_refused{host="store.test"}"#] == 1)
             #expect((broken[#"till_apple_answers_total{host="store.test",code="401"}"#] ?? 0) >= 1)
+            #expect(pager.log.lines(.appleRequestFailed).contains { $0.integer("status") == 401 })
             try pager.expect("TillAppleRefusesKey", [healthy, broken])
             let readiness = try await pager.readiness()
             #expect(readiness.status == 200 && readiness["status"].text == "degraded")
@@ -60,6 +61,7 @@ import TillThreads
             #expect((broken[#"till_apple_unanswered_seconds{host="store.test"}"#] ?? 0) >= 400)
             #expect((broken[#"till_apple_answers_total{host="store.test",code="timedOut"}"#] ?? 0) >= 1)
             #expect(broken["till_waiting_receipts"] == 1)
+            #expect(pager.log.lines(.appleRequestFailed).contains { $0.text("code") == "timedOut" })
             try pager.expect("TillAppleUnreachable", [healthy, broken])
             #expect(try await pager.readiness()["reasons"].list == ["apple_unreachable"])
         }
@@ -86,6 +88,7 @@ import TillThreads
             let late = try await pager.scrape()
             #expect((late[#"till_outbox_oldest_age_seconds{endpoint="backend"}"#] ?? 0) >= 400)
             try pager.expect("TillWebhookBacklog", [healthy, late])
+            #expect(pager.log.lines(.webhookFailed).contains { $0.text("endpoint") == "backend" })
             for _ in 0..<24 {
                 pager.shop.time.advance(seconds: 6 * 3_600)
                 try await deliveries.deliverAll()
@@ -93,6 +96,7 @@ import TillThreads
             let dead = try await pager.scrape()
             #expect((dead[#"till_outbox_dead_letters{endpoint="backend"}"#] ?? 0) >= 1)
             try pager.expect("TillWebhookDead", [healthy, dead])
+            #expect(pager.log.lines(.webhookDead).contains { $0.text("endpoint") == "backend" })
             #expect(try await pager.readiness()["status"].text == "ready", "purchases are not affected")
         }
     }
@@ -111,6 +115,7 @@ import TillThreads
             #expect(after[#"till_refusals_total{code="bad_signature"}"#] == 1)
             let refused = #"till_http_requests_total{method="POST",route="/v1/transactions",status="422"}"#
             #expect(after[refused] == 1)
+            #expect(pager.log.lines(.proofRefused).map { $0.text("code") } == ["bad_signature"])
             try pager.expect("TillForgedProof", [healthy, after])
         }
     }
@@ -132,6 +137,7 @@ import TillThreads
             #expect(broken["till_ready"] == 0)
             #expect((broken[#"till_commit_failures_total{kind="full"}"#] ?? 0) >= 1)
             #expect(broken["till_purchases_total"] == 0, "the ledger can still be read")
+            #expect(pager.log.lines(.serverError).contains { $0.text("cause")?.contains("full") == true })
             try pager.expect("TillNotReady", [healthy, broken])
             DiskFaultJourneys.Trouble.end(disk)
             #expect(try await pager.readiness().status == 200)
@@ -177,6 +183,8 @@ import TillThreads
             #expect((frozen["till_job_running_seconds" + job] ?? 0) >= 2_000)
             #expect(frozen["till_job_interval_seconds" + job] == 5)
             try pager.expect("TillJobFrozen", [before, frozen])
+            #expect(shop.server.jobHistory.frozen(at: shop.time.now) == ["sandboxReceipts"], "the doctor asks for them")
+            #expect(await eventually { pager.log.lines(.jobFrozen).contains { $0.text("job") == "sandboxReceipts" } })
             line.isHeld = nil
             #expect(
                 try await eventually { try await pager.scrape()["till_job_last_success_age_seconds" + job] == 0 })
@@ -197,6 +205,9 @@ import TillThreads
             let flooded = try await pager.scrape()
             #expect(flooded[#"till_refusals_total{code="too_many_orders"}"#] == 247)
             try pager.expect("TillFlood", [healthy, flooded])
+            let lines = pager.log.lines(.request).filter { $0.text("code") == "too_many_orders" }
+            #expect(lines.count == 247 && lines.allSatisfy { $0.text("caller") == "user:eve" })
+            #expect(pager.shop.server.requestFigures.floodRefusals(at: 0) == 247, "the doctor asks for them")
             #expect(try await pager.readiness()["status"].text == "ready")
         }
     }

@@ -12,6 +12,7 @@ import TillThreads
 /// What a person on call looks at: the scrape, the alerts that fire on it, and `/readyz`.
 struct Pager: Sendable {
     let shop: Shop
+    let log: LogRecorder
 
     private static let token = "op_pager_0123456789abcdef"
 
@@ -24,7 +25,7 @@ struct Pager: Sendable {
         webhookSend: HTTPSend? = nil, change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Pager) async throws -> Void
     ) async throws {
-        let nanoseconds = Locked<Int64>(0)
+        let (nanoseconds, log) = (Locked<Int64>(0), LogRecorder())
         // A millisecond passes whenever somebody looks.
         var monitoring = Monitoring(
             stopwatch: {
@@ -43,9 +44,9 @@ struct Pager: Sendable {
             change: { configuration in
                 configuration.operators = [SecretKey(id: "prometheus", sha256: Digest.sha256.hash(token.utf8))]
                 change(&configuration)
-            }, line: line, monitoring: monitoring, webhookSend: webhookSend
+            }, line: line, log: log, monitoring: monitoring, webhookSend: webhookSend
         ) { shop in
-            try await journey(Pager(shop: shop))
+            try await journey(Pager(shop: shop, log: log))
         }
     }
 

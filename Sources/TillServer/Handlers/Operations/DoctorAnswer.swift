@@ -36,7 +36,8 @@ extension Server {
                 status: "ok", version: monitoring.version, ledger: identity.id.description,
                 bundleId: configuration.apple.bundleID, host: request.headers["Host"] ?? "", client: request.client,
                 peer: request.peer, isAddressedHere: operators.isAddressedHere(request),
-                isEncrypted: request.isEncrypted))
+                isEncrypted: request.isEncrypted, frozenJobs: jobHistory.frozen(at: machineClock()),
+                floodRefusals: requestFigures.floodRefusals(at: monitoring.stopwatch())))
     }
 }
 
@@ -55,4 +56,8 @@ package struct DoctorAnswer: Codable, Sendable {
     package let isAddressedHere: Bool
     /// Whether the proxy in front says that the browser's connection is encrypted.
     package let isEncrypted: Bool
+    /// The background jobs that have not ended well for too long.
+    package let frozenJobs: [String]
+    /// Requests of the last five minutes that were refused because their callers send more than they may.
+    package let floodRefusals: Int64
 }
