@@ -23,6 +23,8 @@ public struct Server: Sendable {
     let heavy: HeavyWorkLimiter
     let unknownSigners = UnknownSigners()
     let readiness = ReadinessCheck()
+    /// Whether the server is about to stop.
+    public let drain = DrainState()
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
     let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
     let anonymousBodies = Quota(Server.anonymousBodyLimits)

@@ -45,10 +45,21 @@ struct Configuration: Sendable {
     var delivery = DeliveryTerms()
     /// The interval and extent of the comparison with Apple's records.
     var reconciliation = ReconciliationSettings()
+    /// How long the server may take to stop.
+    var drain = DrainSettings()
     /// The endpoints that receive events.
     var webhooks = WebhookSettings()
     /// Files that contain a secret.
     var secretFiles: Set<String> = []
+}
+
+/// How long a server that stops goes on to serve.
+struct DrainSettings: Sendable, Hashable {
+    /// How long requests in progress may take to finish.
+    var seconds = 30
+    /// How long the server goes on to accept connections after `/readyz` has begun to say 503, so that balancers send
+    /// new requests elsewhere.
+    var lameDuckMilliseconds = 1_000
 }
 
 /// The address that the server listens on.

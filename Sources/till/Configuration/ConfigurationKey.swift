@@ -44,6 +44,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case lateAfterDays = "delivery.lateAfterDays"
     case reconciliationInterval = "reconciliation.interval"
     case reconciliationCustomers = "reconciliation.customersPerRun"
+    case drainSeconds = "drain.seconds"
+    case lameDuckMilliseconds = "drain.lameDuckMilliseconds"
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
 
@@ -67,7 +69,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
-            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear:
+            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear, .drainSeconds,
+            .lameDuckMilliseconds:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -89,7 +92,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
-            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
+            .reconciliationInterval, .reconciliationCustomers, .drainSeconds, .lameDuckMilliseconds,
+            .webhooksAllowPrivate:
             false
         }
     }
@@ -133,7 +137,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The nested objects.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
-        "reconciliation",
+        "reconciliation", "drain",
         "webhooks",
     ]
     /// The keys of one nested object.

@@ -68,6 +68,7 @@ struct ConfigurationReader {
         let orders = readOrders()
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
+        let drain = readDrain()
         let webhooks = readWebhooks()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
@@ -87,6 +88,7 @@ struct ConfigurationReader {
         configuration.orders = orders
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
+        configuration.drain = drain
         configuration.webhooks = webhooks
         configuration.secretFiles = reader.secretFiles
         return configuration

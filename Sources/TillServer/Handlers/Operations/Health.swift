@@ -10,12 +10,18 @@ extension Server {
         JSONText.response(200, ["status": "ok"])
     }
 
-    /// `GET /readyz`: 200 if the ledger can be read and written, otherwise 503 with the fault. The address needs no
+    /// `GET /readyz`: 200 if the ledger can be read and written, otherwise 503 with the fault. A server that is about to
+    /// stop answers 503 too, so that balancers send new requests elsewhere. The address needs no
     /// credential, so the check writes to the ledger at most once a second.
     func readReadiness(_ call: Call) async throws -> HTTPResponse {
         struct Readiness: Encodable {
             let status: String
             let database: String
+        }
+        guard !drain.hasBegun else {
+            var response = JSONText.response(503, Readiness(status: "draining", database: "ok"))
+            response.headers.add("Retry-After", Server.retryAfter)
+            return response
         }
         guard let error = await readiness.fault(at: clock(), checking: { await firstFailure() }) else {
             return JSONText.response(200, Readiness(status: "ready", database: "ok"))
@@ -36,6 +42,15 @@ extension Server {
             return (error as? DatabaseError)?.kind.rawValue ?? "unknown"
         }
     }
+}
+
+/// Whether a server is about to stop: it still answers, and says so to balancers.
+public final class DrainState: Sendable {
+    private let flag = Locked(false)
+
+    public var hasBegun: Bool { flag.withLock { $0 } }
+
+    public func begin() { flag.withLock { $0 = true } }
 }
 
 /// Runs one check of the ledger for all callers that ask at the same time. Success is cached for a second; a fault is
