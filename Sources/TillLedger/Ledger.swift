@@ -14,6 +14,8 @@ public struct Ledger: Sendable {
     package let database: any Database
     package let clock: Clock
     package let entropy: Entropy
+    /// Where log lines go.
+    package let log: Log
     package let catalogs: CatalogHistory
     package let verifier: ProofVerifier
     /// The single entry point for purchases.
@@ -23,18 +25,21 @@ public struct Ledger: Sendable {
     package let dryRuns = DryRunQueue()
 
     /// - Parameters:
+    ///   - log: takes the lines about purchases, jobs and requests to Apple; by default it drops them.
     ///   - appleEffects: used to check whether Apple's certificates were revoked; nil skips the check.
     ///   - serverAPI: used to read purchases from Apple; nil without an In-App Purchase Key.
     ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     package init(
         settings: LedgerSettings, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, verifyReceipt: VerifyReceiptClient? = nil
+        log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
+        verifyReceipt: VerifyReceiptClient? = nil
     ) throws(VerificationError) {
         self.settings = settings
         self.database = database
         self.clock = clock
         self.entropy = entropy
+        self.log = log
         self.serverAPI = serverAPI
         verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects)
         catalogs = CatalogHistory(settings.catalog, since: clock())

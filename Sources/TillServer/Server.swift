@@ -34,6 +34,7 @@ public struct Server: Sendable {
     let jobHistory = JobHistory()
 
     /// - Parameters:
+    ///   - log: takes the server's log lines; by default it drops them.
     ///   - appleEffects: asks Apple about its certificates; nil asks nothing, regardless of the configuration.
     ///   - serverAPI: asks Apple about purchases; nil without an In-App Purchase key.
     ///   - verifyReceipt: asks Apple about receipts if `serverAPI` is nil; nil without a shared secret.
@@ -43,13 +44,13 @@ public struct Server: Sendable {
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, verifyReceipt: VerifyReceiptClient? = nil,
-        webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
+        log: Log = .none, appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil,
+        verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil, heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
         self.configuration = configuration
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
-            appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
+            log: log, appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
         heavy = HeavyWorkLimiter(heavyWork)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
@@ -59,6 +60,8 @@ public struct Server: Sendable {
     }
 
     public var database: any Database { ledger.database }
+    /// Where log lines go.
+    public var log: Log { ledger.log }
     var clock: Clock { ledger.clock }
     var entropy: Entropy { ledger.entropy }
     var catalogs: CatalogHistory { ledger.catalogs }

@@ -1,0 +1,56 @@
+/// Every event that has log lines. The raw value is the stable name in the line and in docs/operations.md, which a test
+/// compares with this list.
+public enum LogEvent: String, Sendable, CaseIterable {
+    // MARK: Start and stop
+
+    case starting
+    case startWarning = "start_warning"
+    case startFailed = "start_failed"
+    case listening
+    case drainBegins = "drain_begins"
+    case stopped
+    case linesDropped = "log_lines_dropped"
+    case linesSuppressed = "log_lines_suppressed"
+
+    // MARK: Requests
+
+    case request
+    case serverError = "server_error"
+    case proofRefused = "proof_refused"
+    case notificationRefused = "notification_refused"
+    case operatorRefused = "operator_refused"
+    case answerNotStored = "answer_not_stored"
+
+    // MARK: Purchases
+
+    case purchaseGranted = "purchase_granted"
+    case purchaseQuarantined = "purchase_quarantined"
+    case purchaseRefunded = "purchase_refunded"
+    case purchaseClaimed = "purchase_claimed"
+
+    // MARK: Jobs and other hosts
+
+    case jobRun = "job_run"
+    case jobFailed = "job_failed"
+    case appleRequestFailed = "apple_request_failed"
+    case appleTaskRetried = "apple_task_retried"
+    case appleTaskGivenUp = "apple_task_given_up"
+    case webhookFailed = "webhook_failed"
+    case webhookDead = "webhook_dead"
+    case reconciliationFinished = "reconciliation_finished"
+    case reconciliationFailed = "reconciliation_failed"
+
+    /// How much the event matters. Each event has one level.
+    public var level: Log.Level {
+        switch self {
+        case .jobRun: .debug
+        case .starting, .listening, .drainBegins, .stopped, .request, .purchaseGranted, .purchaseQuarantined,
+            .purchaseRefunded, .purchaseClaimed, .reconciliationFinished:
+            .info
+        case .startWarning, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused, .operatorRefused,
+            .answerNotStored, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
+            .warning
+        case .startFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error
+        }
+    }
+}
