@@ -35,7 +35,7 @@ public final class Listener: Sendable {
     }
 
     /// Stops without waiting; use ``stop(grace:)`` to let requests finish.
-    deinit { engine.requestStop(DrainLimits(graceEnd: 0, arrivalEnd: 0, quiet: 0, keepsSocket: false), done: nil) }
+    deinit { engine.requestStop(DrainLimits(graceEnd: 0, arrivalEnd: 0, quiet: 0, keepsSocket: true), done: nil) }
 
     /// The port it listens on.
     public var port: UInt16 { engine.port }
@@ -83,8 +83,7 @@ public final class Listener: Sendable {
     public func stop(grace seconds: Int) async -> Int {
         let end = monotonicMilliseconds() + max(0, seconds) * 1000
         return await stop(
-            DrainLimits(
-                graceEnd: end, arrivalEnd: end, quiet: 200, keepsSocket: engine.core.configuration.socket != nil))
+            DrainLimits(graceEnd: end, arrivalEnd: end, quiet: 200, keepsSocket: engine.socket.isHeldElsewhere))
     }
 
     /// As ``stop(grace:)``, for a socket on which another process will accept: the socket keeps listening, new

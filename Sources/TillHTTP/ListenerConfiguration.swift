@@ -7,8 +7,7 @@ public struct ListenerConfiguration: Sendable {
     public var address = "127.0.0.1"
     /// 0 takes any free port; ``Listener/port`` returns it.
     public var port: UInt16 = 0
-    /// A socket that listens already, instead of `address` and `port`. The listener uses a duplicate of it and never
-    /// shuts it down: other processes may share it.
+    /// A socket that listens already, instead of `address` and `port`. The listener uses a duplicate of it.
     public var socket: ListeningSocket?
     /// Event-loop threads; about one per core.
     public var threads = 2

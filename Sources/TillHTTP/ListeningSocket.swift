@@ -12,6 +12,8 @@ public struct ListeningSocket: Sendable {
     public let descriptor: Int32
     public let port: UInt16
     let isIPv6: Bool
+    /// Whether another process holds the socket for the next server: then connections wait in it while none accepts.
+    public let isHeldElsewhere: Bool
 
     init(address: String, port: UInt16) throws(ListenerError) {
         var hints = addrinfo()
@@ -32,13 +34,14 @@ public struct ListeningSocket: Sendable {
         }
         self.descriptor = descriptor
         isIPv6 = info.ai_family == AF_INET6
+        isHeldElsewhere = false
     }
 
     /// A socket that another process bound and passed on. It becomes non-blocking, and is closed in programs that this
     /// process starts.
     ///
     /// - Throws: `notListening` unless it is a TCP socket that listens.
-    public init(inheriting descriptor: Int32) throws(ListenerError) {
+    public init(inheriting descriptor: Int32, isHeldElsewhere: Bool) throws(ListenerError) {
         var length = socklen_t(MemoryLayout<Int32>.size)
         var (kind, listens): (Int32, Int32) = (0, 0)
         guard getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &length) == 0 else {
@@ -56,17 +59,19 @@ public struct ListeningSocket: Sendable {
         self.descriptor = descriptor
         self.port = port
         isIPv6 = family == AF_INET6
+        self.isHeldElsewhere = isHeldElsewhere
     }
 
-    private init(descriptor: Int32, port: UInt16, isIPv6: Bool) {
-        (self.descriptor, self.port, self.isIPv6) = (descriptor, port, isIPv6)
+    private init(_ other: ListeningSocket, descriptor: Int32) {
+        self.descriptor = descriptor
+        (port, isIPv6, isHeldElsewhere) = (other.port, other.isIPv6, other.isHeldElsewhere)
     }
 
     /// The same socket under another descriptor, with an owner of its own.
     public func duplicate() throws(ListenerError) -> ListeningSocket {
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
         guard copy >= 0 else { throw .system(step: "fcntl", code: errno) }
-        return ListeningSocket(descriptor: copy, port: port, isIPv6: isIPv6)
+        return ListeningSocket(self, descriptor: copy)
     }
 
     /// Closes this descriptor. The socket listens until its last descriptor, in any process, is closed.

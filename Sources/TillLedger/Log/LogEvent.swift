@@ -8,6 +8,12 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case startFailed = "start_failed"
     case listening
     case drainBegins = "drain_begins"
+    case drainEnded = "drain_ended"
+    case drainCut = "drain_cut"
+    case handoverBegins = "handover_begins"
+    case handoverEnded = "handover_ended"
+    case handoverFailed = "handover_failed"
+    case backfillProgress = "backfill_progress"
     case stopped
     case linesDropped = "log_lines_dropped"
     case linesSuppressed = "log_lines_suppressed"
@@ -44,13 +50,16 @@ public enum LogEvent: String, Sendable, CaseIterable {
     public var level: Log.Level {
         switch self {
         case .jobRun: .debug
-        case .starting, .listening, .drainBegins, .stopped, .request, .purchaseGranted, .purchaseQuarantined,
+        case .starting, .listening, .drainBegins, .drainEnded, .handoverBegins, .handoverEnded, .backfillProgress,
+            .stopped,
+            .request, .purchaseGranted, .purchaseQuarantined,
             .purchaseRefunded, .purchaseClaimed, .reconciliationFinished:
             .info
-        case .startWarning, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused, .operatorRefused,
+        case .startWarning, .drainCut, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused,
+            .operatorRefused,
             .answerNotStored, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
             .warning
-        case .startFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error
+        case .startFailed, .handoverFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error
         }
     }
 }

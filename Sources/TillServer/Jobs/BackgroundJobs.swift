@@ -50,10 +50,14 @@ public struct BackgroundJobs: Sendable {
 
     /// Create this before the server answers its first request: a new webhook endpoint gets the events from then on.
     ///
-    /// - Parameter pause: returns after that many milliseconds, or at once when the calling task is cancelled.
-    public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
+    /// - Parameters:
+    ///   - schema: the schema that the ledger was opened with; its backfills become a job.
+    ///   - pause: returns after that many milliseconds, or at once when the calling task is cancelled.
+    public init(_ server: Server, schema: DatabaseSchema = .ledger, pause: @escaping @Sendable (Int64) async -> Void) {
         let webhooks = WebhookDeliveries(server)
-        all = Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
+        all =
+            Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
+            + (schema.hasBackfills ? [BackfillJob.job(of: schema)] : [])
         self.server = server
         self.pause = pause
     }

@@ -69,6 +69,7 @@ extension Command {
         .apple,
         .reconcile,
         .doctor,
+        .migrate,
         .catalog,
         .convert,
         .report,

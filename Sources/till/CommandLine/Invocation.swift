@@ -54,4 +54,8 @@ struct ProcessEffects: Sendable {
     /// After this call the first SIGINT or SIGTERM no longer ends the process. The returned function waits for that
     /// signal, or for its task to be cancelled; the command then shuts down in order.
     let waitForStop: @Sendable () -> @Sendable () async -> Void
+    /// After this call each SIGUSR2 is an element of the returned stream.
+    var upgradeRequests: @Sendable () -> AsyncStream<Void> = { AsyncStream { $0.finish() } }
+    /// How this process was started, for a successor that is started in the same way.
+    var start = ProgramStart(path: "", arguments: [])
 }

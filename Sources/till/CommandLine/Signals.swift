@@ -21,6 +21,7 @@ final class Signals: Sendable {
         var isStopping = false
         var nextWaiter = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var upgrades: AsyncStream<Void>.Continuation?
     }
 
     private let state = Locked(State())
@@ -54,6 +55,14 @@ final class Signals: Sendable {
         return { await self.untilStopped() }
     }
 
+    /// From now on SIGUSR2 is an element of the returned stream; before, it ends the process by its default action.
+    func upgradeRequests() -> AsyncStream<Void> {
+        let (requests, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        state.withLock { $0.upgrades = continuation }
+        install(SIGUSR2) { note($0) }
+        return requests
+    }
+
     private func untilStopped() async {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
@@ -77,6 +86,10 @@ final class Signals: Sendable {
         while true {
             var number: UInt8 = 0
             guard read(pipeOut, &number, 1) == 1 else { continue }
+            if Int32(number) == SIGUSR2 {
+                state.withLock { $0.upgrades }?.yield()
+                continue
+            }
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
                 guard state.isAwaited, !state.isStopping else { return nil }
                 state.isStopping = true

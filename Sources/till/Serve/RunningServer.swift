@@ -4,27 +4,32 @@ import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
+import TillThreads
 
-/// A server with its ledger and its socket, for `serve` and the demo, with an orderly shutdown.
+/// A server with its ledger and its socket, for `serve` and the demo. Drain.swift stops it in order.
 final class RunningServer: Sendable {
     let server: Server
-    private let ledger: SQLiteDatabase
-    private let listener: Listener
-    private let apple: AppleClient
-    private let webhookFetch: Fetch
+    let drainSettings: DrainSettings
+    let ledger: SQLiteDatabase
+    let listener: Listener
+    let apple: AppleClient
+    let webhookFetch: Fetch
     private let jobs: BackgroundJobs
-    private let workThreads: [WorkThread]
+    let jobRun = Locked<JobRun?>(nil)
+    let workThreads: [WorkThread]
 
     var port: UInt16 { listener.port }
 
+    /// - Parameter socket: a socket that listens already, instead of the configured address.
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects) async throws {
+    init(_ configuration: Configuration, process: ProcessEffects, socket: ListeningSocket? = nil) async throws {
+        drainSettings = configuration.drain
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
         }
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
+            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.served))
         } catch {
             throw error.failure(ledger: shown(path))
         }
@@ -52,10 +57,11 @@ final class RunningServer: Sendable {
             await ledger.close()
             throw Self.failure(ledger: shown(path), holds: refused)
         }
-        jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
+        jobs = BackgroundJobs(server, schema: .served) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
+        settings.socket = socket
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
         let router = server.router
@@ -92,13 +98,10 @@ final class RunningServer: Sendable {
         await jobs.run(onError: onError)
     }
 
-    /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
-    func stop() async {
-        await listener.stop(grace: 30)
-        apple.stop()
-        webhookFetch.stop()
-        for thread in workThreads { thread.stop() }
-        await ledger.close()
+    /// Runs the background jobs in a task of their own until the server stops.
+    func startJobs(onError: @escaping @Sendable (String, String) -> Void) {
+        let jobs = self.jobs
+        jobRun.withLock { $0 = JobRun { await jobs.run(onError: onError) } }
     }
 }
 
@@ -136,6 +139,7 @@ extension DatabaseError {
             case .corrupt: "已损坏，或不是 Till 的账本；请恢复备份"
             case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
             case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
+            case .unfinishedBackfill: "的结构还不能更新到本版本：上一版本的数据回填尚未完成；请先运行上一版本，或停止服务器后运行“till migrate”"
             case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
             }
         return CommandError(
@@ -160,6 +164,11 @@ extension ListenerError {
                 LocalizedText(
                     en: "this process has no permission to use port \(port); choose a port from 1024 up",
                     zh: "端口 \(port) 需要本进程没有的权限；请选择 1024 及以上的端口"))
+        case .notListening(let descriptor, let reason):
+            CommandError(
+                LocalizedText(
+                    en: "descriptor \(descriptor), which LISTEN_FDS passes to this process: \(reason)",
+                    zh: "LISTEN_FDS 传给本进程的描述符 \(descriptor) 不可用（\(reason)）"))
         case .unknownLibrary(let version):
             Self.unknownLibrary(version, known: ListenerConfiguration.knownLibraryVersion)
         case .system(let step, let code):

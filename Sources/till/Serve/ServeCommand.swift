@@ -2,7 +2,7 @@ import TillBilling
 import TillJSON
 
 extension Command {
-    /// `till serve`: the server, until it receives a stop signal.
+    /// `till serve`: the server, until it receives a stop signal or another program takes over.
     static let serve = Command(
         "serve",
         summary: LocalizedText(en: "run the purchase backend", zh: "运行内购后端"),
@@ -10,39 +10,98 @@ extension Command {
             en: """
                 Needs a configuration (`till init` writes one). SIGTERM or SIGINT stops the server gracefully: it
                 completes open requests and closes the ledger. A second signal ends it immediately; confirmed
-                results are kept in both cases.
+                results are kept in both cases. SIGUSR2 starts the program that is now in this file and hands the
+                listening socket over to it; if that program can't serve, this one goes on.
+                Listens on a socket of the service manager (LISTEN_FDS) if there is one.
                 """,
             zh: """
                 需要一份配置（用 `till init` 生成）。收到 SIGTERM 或 SIGINT 后有序停止：
                 处理完进行中的请求，关闭账本。再次收到信号则立即结束；即便如此，已应答的内容也不会丢失。
+                收到 SIGUSR2 后启动此路径上现在的程序，并把监听套接字交给它；新程序无法服务时，本进程继续服务。
+                服务管理器传入套接字（LISTEN_FDS）时，监听该套接字。
                 """),
         flags: Configuration.flags + [.unsafeHTTP]
     ) { call in
-        let configuration = try Configuration.load(for: call)
-        let untilStopped = call.process.waitForStop()
+        let inherited = try InheritedSockets(call.process.environment)
+        do {
+            let configuration = try Configuration.load(for: call)
+            if let predecessor = inherited.predecessor { try await configuration.takeOver(from: predecessor) }
+            return try await ServeRun(call, inherited).run(configuration)
+        } catch {
+            let reasons = (error as? CommandError)?.reasons.map(\.en) ?? ["\(error)"]
+            inherited.predecessor?.send(.failed(reasons.joined(separator: "; ")))
+            throw error
+        }
+    }
+}
+
+/// One `till serve`, which serves until it is stopped or another program has taken over.
+struct ServeRun: Sendable {
+    enum Request: Sendable {
+        case stop
+        case upgrade
+    }
+
+    let call: Invocation
+    let inherited: InheritedSockets
+    let notifications: ServiceNotifications
+    let requests: ServeRequests
+
+    /// From here on signals are requests.
+    init(_ call: Invocation, _ inherited: InheritedSockets) {
+        self.call = call
+        self.inherited = inherited
+        notifications = ServiceNotifications(environment: call.process.environment)
+        requests = ServeRequests(call.process)
+    }
+
+    func run(_ configuration: Configuration) async throws -> ExitCode {
         for warning in configuration.startWarnings + configuration.lifetimeWarnings
             + configuration.receiptWarnings + configuration.offerWarnings
         {
             call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
         }
-        let running = try await RunningServer(configuration, process: call.process)
+        var running = try await RunningServer(configuration, process: call.process, socket: inherited.listening)
+        announce(running, configuration)
+        inherited.predecessor?.send(.serving)
+        startJobs(of: running)
+        for await request in requests.all {
+            switch request {
+            case .upgrade:
+                guard let next = try await handOver(running, configuration) else { return .done }
+                running = next
+            case .stop:
+                call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
+                notifications.stopping()
+                report(await running.stop(.stop), configuration.drain)
+                return .done
+            }
+        }
+        return .done
+    }
+
+    func announce(_ running: RunningServer, _ configuration: Configuration) {
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         if call.wantsJSON {
-            call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())
+            let line: JSONValue = ["listening": .string("http://\(address)"), "pid": .int(Int64(processID()))]
+            call.console.print(line.encoded())
         } else {
             call.say(LocalizedText(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
-        await withTaskGroup(of: Void.self) { jobs in
-            jobs.addTask {
-                await running.runJobs { job, why in
-                    call.warn(LocalizedText(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
-                }
-            }
-            await untilStopped()
-            call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
-            jobs.cancelAll()
-            await running.stop()
+        notifications.ready()
+    }
+
+    func startJobs(of running: RunningServer) {
+        running.startJobs { [call] job, why in
+            call.warn(LocalizedText(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
         }
-        return .done
+    }
+
+    private func report(_ drained: RunningServer.Drained, _ settings: DrainSettings) {
+        guard drained.cutRequests > 0 else { return }
+        call.warn(
+            LocalizedText(
+                en: "\(drained.cutRequests) requests were not finished after \(settings.seconds) s and were cut off",
+                zh: "\(drained.cutRequests) 个请求在 \(settings.seconds) 秒内没有完成，已被中断"))
     }
 }
