@@ -204,7 +204,7 @@ struct FileTests {
                 return "\(row.integer("number")) \(row.text("digest")) \(row.text("phase")) \(isRecent)"
             }
         }
-        #expect(lines == ["1 01FE expand true", "2 03 backfill true"])
+        #expect(lines == ["1 01FE expand true", "2 03 contract true"])
         await first.close()
         let again = try serve { $0.schema.migrations = [migration, filling] }
         await again.close()

@@ -47,11 +47,11 @@ struct InheritedSockets: Sendable {
                     en: "the service manager passes \(count) sockets, and Till listens on one; keep one ListenStream",
                     zh: "服务管理器传入了 \(count) 个套接字，而 Till 只监听一个；请只保留一个 ListenStream"))
         }
-        let isHeldElsewhere = !isSuccessor || names?.first == Self.activated
-        do {
+        let isHeldElsewhere = !isSuccessor || names?.first.map(String.init) == Self.activated
+        do throws(ListenerError) {
             listening = try ListeningSocket(inheriting: first, isHeldElsewhere: isHeldElsewhere)
         } catch {
-            throw (error as? ListenerError)?.failure(address: "LISTEN_FDS") ?? error
+            throw error.failure(address: "LISTEN_FDS")
         }
         predecessor = isSuccessor ? HandOverChannel(first + 1) : nil
     }

@@ -1,6 +1,11 @@
 import TillBilling
 import TillHTTP
 
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)
@@ -28,7 +33,9 @@ struct Successor: Sendable {
             posix_spawn_file_actions_adddup2(&actions, descriptor, 3 + Int32(index))
         }
         // No other descriptor is passed on: a client's connection must end when this process closes it.
-        posix_spawn_file_actions_addclosefrom_np(&actions, 3 + Int32(descriptors.count))
+        for descriptor in openDescriptors() where descriptor >= 3 + descriptors.count {
+            posix_spawn_file_actions_addclose(&actions, Int32(descriptor))
+        }
         var variables = environment.filter { !$0.key.hasPrefix("LISTEN_") }
         variables["LISTEN_FDS"] = String(descriptors.count)
         variables["LISTEN_FDNAMES"] = InheritedSockets.names(for: socket)
@@ -40,6 +47,11 @@ struct Successor: Sendable {
         let code = posix_spawn(&id, program.path, &actions, nil, arguments, settings)
         guard code == 0 else { throw failure("posix_spawn of \(shown(program.path))", code) }
         return Successor(id: id, channel: own)
+    }
+
+    private static func openDescriptors() -> [Int] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return (names ?? []).compactMap { Int($0) }
     }
 
     private static func failure(_ step: String, _ code: Int32) -> CommandError {

@@ -5,7 +5,7 @@ import TillSQL
 import TillSQLite
 
 extension Flag {
-    fileprivate static let dryRun = Flag(
+    fileprivate static let planOnly = Flag(
         "dry-run",
         summary: LocalizedText(en: "say what there is to do, and change nothing", zh: "只说明要做什么，不作任何更改"))
 }
@@ -29,7 +29,7 @@ extension Command {
                 --dry-run 只读，服务器运行与否均可；行数是当前的统计。
                 --json 输出 {"version", "target", "migrations": [{"number", "phase", "rows"}]}。
                 """),
-        flags: Configuration.flags + [.dryRun]
+        flags: Configuration.flags + [.planOnly]
     ) { call in
         let configuration = try Configuration.load(for: call)
         let path: String
@@ -38,7 +38,7 @@ extension Command {
         }
         let run = MigrationRun(path: path, schema: .served, call: call)
         do {
-            try await run.run(dry: call.isSet(.dryRun))
+            try await run.run(dry: call.isSet(.planOnly))
         } catch let error as DatabaseError {
             throw error.failure(ledger: shown(path))
         }
