@@ -91,7 +91,8 @@ import TillHTTP
         await sockets.listener.stop(grace: 0)
     }
 
-    @Test("The service manager is told about each step, on a path and under an abstract name", arguments: [false, true])
+    @Test(
+        "The service manager is told about each step, on a path and under an abstract name", arguments: [false, true])
     func notifications(isAbstract: Bool) throws {
         let directory = try TemporaryDirectory()
         let name = isAbstract ? "@till-\(getpid())-notify" : directory.path + "/notify"

@@ -6,7 +6,9 @@ import Testing
 
 /// Stopping loses nothing: every accepted request is answered.
 @Suite(.serialized) struct StopTests {
-    @Test("Requests in progress are answered, and one that still arrives, each with Connection: close; a new connection is refused")
+    @Test(
+        "Requests in progress are answered, and one that still arrives, each with Connection: close; a new connection is refused"
+    )
     func phases() async throws {
         try await blocking {
             let gate = Gate()

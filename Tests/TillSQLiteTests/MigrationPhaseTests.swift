@@ -57,7 +57,8 @@ private enum Growing {
         }
     }
 
-    @Test("The start expands and registers the backfill; batches fill every old row once, and the third release follows")
+    @Test(
+        "The start expands and registers the backfill; batches fill every old row once, and the third release follows")
     func threeReleases() async throws {
         try await writeFirstRelease(notes: 100)
         let second = try open(Growing.release2)
