@@ -18,6 +18,10 @@ final class ServerProcess {
             ["serve", "--config", set.configuration, "--json"]
             + (database.map { ["--database", "sqlite:\($0)"] } ?? [])
         process.standardOutput = output
+        // Its log: what it writes there shall not fill the terminal of a measurement.
+        let log = set.directory.appendingPathComponent("server.log")
+        FileManager.default.createFile(atPath: log.path, contents: nil)
+        process.standardError = try FileHandle(forWritingTo: log)
         try process.run()
         try Data("\(process.processIdentifier)\n".utf8).write(to: set.processID)
     }

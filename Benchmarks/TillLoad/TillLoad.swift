@@ -39,6 +39,9 @@ struct TillLoad {
                                                      by forty, beside 150 idle connections and 150 slow ones; a line
                                                      each: milliseconds to the grant (median, longest), the median as a
                                                      multiple of the quiet one, questions to the store
+               till-load log DIR COUNT               the log lines of COUNT grants, written as till serve writes them:
+                                                     microseconds of processor time of a line and of a grant's
+                                                     lines, bytes of a line
                till-load purchase DIR                one purchase against a server in this process, which writes a
                                                      profile of it: scripts/purchase-files
                till-load kill DIR TILL ROUNDS [--planted]
@@ -82,6 +85,7 @@ struct TillLoad {
             print(try await load.line())
         case ("queue", 3):
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
+        case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
         case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
         case ("upgrade", 6), ("upgrade", 7):
             let test = UpgradeTest(

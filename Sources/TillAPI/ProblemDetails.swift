@@ -25,6 +25,19 @@ public struct ProblemDetails: Codable, Sendable, Hashable {
         self.detail = detail
     }
 
+    private init(_ other: ProblemDetails, requestId: String) {
+        type = other.type
+        title = other.title
+        status = other.status
+        code = other.code
+        retryable = other.retryable
+        self.requestId = requestId
+        detail = other.detail
+    }
+
+    /// The same problem as the answer to another request.
+    public func answering(_ requestId: String) -> ProblemDetails { ProblemDetails(self, requestId: requestId) }
+
     /// The refusal with this code, if this version knows it.
     public var refusal: Refusal? { Refusal(rawValue: code) }
 }

@@ -172,10 +172,12 @@ public enum ListenerRefusal: Sendable, Hashable {
     }
 
     /// The built-in response: an RFC 9457 problem, in Chinese if the client prefers it, otherwise in English.
-    public func response(acceptLanguage: String?) -> HTTPResponse {
+    ///
+    /// - Parameter requestID: characters that JSON does not escape; nil draws one.
+    public func response(acceptLanguage: String?, requestID: String? = nil) -> HTTPResponse {
         let chinese = acceptLanguage?.lowercased().hasPrefix("zh") ?? false
         var generator = SystemRandomNumberGenerator()
-        let requestID = String(generator.next(), radix: 16)
+        let requestID = requestID ?? String(generator.next(), radix: 16)
         // The inserted texts contain no quote and no backslash.
         let body = """
             {"type":"about:blank","title":"\(title(chinese: chinese))","status":\(status),"code":"\(code)",\
@@ -186,6 +188,7 @@ public enum ListenerRefusal: Sendable, Hashable {
         response.headers.add("Content-Language", chinese ? "zh" : "en")
         response.headers.add("Cache-Control", "no-store")
         response.headers.add("X-Content-Type-Options", "nosniff")
+        response.headers.add("X-Request-Id", requestID)
         if let retryAfter { response.headers.add("Retry-After", String(retryAfter)) }
         return response
     }

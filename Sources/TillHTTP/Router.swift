@@ -41,8 +41,39 @@ public struct Router: Sendable {
     /// Adds the headers that every response of this server carries.
     public typealias Complete = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
     private let complete: Complete
+    private let surroundings: Surroundings
 
-    public init(refuse: @escaping Refuse, complete: @escaping Complete = { _, _ in }) {
+    /// What surrounds every request, such as its line in a log. `route` is the pattern, or nil without one.
+    public struct Surroundings: Sendable {
+        public typealias Answer =
+            @Sendable (
+                _ request: HTTPRequest, _ route: String?, _ answer: () async -> HTTPResponse
+            ) async -> HTTPResponse
+        public typealias Admit =
+            @Sendable (
+                _ head: HTTPRequest, _ route: String?, _ admit: () -> Admission
+            ) -> Admission
+
+        let answer: Answer
+        let admit: Admit
+
+        /// - Parameters:
+        ///   - answer: calls what it is given once, and returns the response.
+        ///   - admit: the same for the decision about a long body.
+        public init(
+            answer: @escaping Answer = { _, _, answer in await answer() },
+            admit: @escaping Admit = { _, _, admit in admit() }
+        ) {
+            self.answer = answer
+            self.admit = admit
+        }
+    }
+
+    public init(
+        surroundings: Surroundings = Surroundings(), refuse: @escaping Refuse,
+        complete: @escaping Complete = { _, _ in }
+    ) {
+        self.surroundings = surroundings
         self.refuse = refuse
         self.complete = complete
     }
@@ -80,23 +111,29 @@ public struct Router: Sendable {
     /// Whether the long body of a request is read, as its route decides.
     public func admission(of head: HTTPRequest, length: Int) -> Admission {
         guard let route = match(method: head.method, parts: Self.parts(head.path)).route else { return .admitted() }
-        switch route.service.admission(head, length) {
-        case .admitted(let admissionToken): return .admitted(token: admissionToken)
-        case .refused(var response):
-            complete(head, &response)
-            return .refused(response)
+        return surroundings.admit(head, route.pattern) {
+            switch route.service.admission(head, length) {
+            case .admitted(let admissionToken): return .admitted(token: admissionToken)
+            case .refused(var response):
+                complete(head, &response)
+                return .refused(response)
+            }
         }
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        var response = await route(request)
-        complete(request, &response)
-        return response
-    }
-
-    private func route(_ request: HTTPRequest) async -> HTTPResponse {
         let parts = Self.parts(request.path)
         let (route, allowed) = match(method: request.method, parts: parts)
+        return await surroundings.answer(request, route?.pattern) {
+            var response = await answer(request, parts, route, allowed)
+            complete(request, &response)
+            return response
+        }
+    }
+
+    private func answer(
+        _ request: HTTPRequest, _ parts: [Substring], _ route: Route?, _ allowed: [HTTPMethod]
+    ) async -> HTTPResponse {
         if let route { return await route.service.handler(request, PathParameters(route.segments, parts)) }
         guard !allowed.isEmpty else { return refuse(request, 404, []) }
         var response = refuse(request, 405, allowed)

@@ -117,4 +117,14 @@ extension HTTPRequest {
         else { return client }
         return NetworkAddress(bytes: address.bytes.prefix(8) + [UInt8](repeating: 0, count: 8))?.text ?? client
     }
+
+    /// The client's network for a log, which must not contain a person's address: `203.0.113.0/24`, or
+    /// `2001:db8:7::/48`. Empty without a socket.
+    public var clientNetworkForLogs: String {
+        guard let address = NetworkAddress(text: client) else { return "" }
+        let kept = address.bytes.count == 4 ? 3 : 6
+        let rest = [UInt8](repeating: 0, count: address.bytes.count - kept)
+        guard let network = NetworkAddress(bytes: address.bytes.prefix(kept) + rest) else { return "" }
+        return "\(network.text)/\(kept * 8)"
+    }
 }

@@ -46,7 +46,8 @@ public struct Ledger: Sendable {
         let terms = PurchaseTerms(
             settings: settings, catalogs: catalogs,
             tasks: serverAPI.map { _ in AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) })
-        let processor = PurchaseProcessor(database: database, clock: clock, entropy: entropy, terms: terms)
+        let processor = PurchaseProcessor(
+            database: database, clock: clock, entropy: entropy, log: log, terms: terms)
         let byAPI = serverAPI.map { [verifier] in
             SignedTransactionLookup($0, verifier: verifier, sharing: SharedLookups(clock: clock))
         }

@@ -10,7 +10,7 @@ extension Server {
     /// Every address that this server answers. Creating the table is cheap enough for tests; a listener should create
     /// it once.
     public var router: Router {
-        var router = Router(refuse: refuse) { _, response in
+        var router = Router(surroundings: surroundings, refuse: refuse) { _, response in
             // Responses about one customer must not be cached, and browsers must not guess the content type. A handler
             // may set its own `Cache-Control`: the catalog is the same for all callers and is revalidated by its ETag.
             if response.headers["Cache-Control"] == nil { response.headers.add("Cache-Control", "no-store") }
@@ -66,6 +66,7 @@ extension Server {
         return Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
                 let bearer = try authentication.bearer(of: request)
+                RequestTrace.current?.note(caller: bearer.credential.name)
                 if recordsCustomer { try await record(bearer) }
                 var made = Call(request: request, parameters: parameters, credential: bearer.credential)
                 made.kind = bearer.kind
@@ -91,6 +92,7 @@ extension Server {
                 let (credential, operatorID) = try operatorOrBackend(request)
                 var call = Call(request: request, parameters: parameters, credential: credential)
                 call.operatorID = operatorID
+                RequestTrace.current?.note(caller: call.caller)
                 return try await action(call)
             }
         }
@@ -106,6 +108,7 @@ extension Server {
                 else { throw RefusalError(.unauthorized) }
                 var call = Call(request: request, parameters: parameters, credential: .anonymous)
                 call.operatorID = visitor.session.operatorID
+                RequestTrace.current?.note(caller: call.caller)
                 return try await action(call)
             }
         }

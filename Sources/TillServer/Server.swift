@@ -51,12 +51,12 @@ public struct Server: Sendable {
         ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, entropy: entropy,
             log: log, appleEffects: appleEffects, serverAPI: serverAPI, verifyReceipt: verifyReceipt)
-        heavy = HeavyWorkLimiter(heavyWork)
+        heavy = HeavyWorkLimiter(heavyWork, log: log)
         receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
-        operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy)
+        operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy, log: log)
     }
 
     public var database: any Database { ledger.database }

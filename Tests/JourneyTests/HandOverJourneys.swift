@@ -140,7 +140,7 @@ import TillThreads
                 expected += 1
                 process.send(SIGUSR2)
                 func reasons() -> [Substring] {
-                    process.complaints.split(separator: "\n").filter { $0.contains("the hand-over failed") }
+                    process.complaints.split(separator: "\n").filter { $0.contains("handover_failed") }
                 }
                 for _ in 0..<2_000 where reasons().count < expected { try await Task.sleep(for: .milliseconds(10)) }
                 #expect(reasons().last?.contains(phrase) == true, "\(process.complaints)")
@@ -177,7 +177,7 @@ import TillThreads
                 [files.ledgerFile, "PRAGMA user_version = 999"], executable: "/usr/bin/sqlite3")
             #expect(await sqlite.finish().code == 0)
             process.send(SIGUSR2)
-            for _ in 0..<1_000 where !process.complaints.contains("the hand-over failed") {
+            for _ in 0..<1_000 where !process.complaints.contains("handover_failed") {
                 try await Task.sleep(for: .milliseconds(10))
             }
             #expect(process.complaints.contains("schema version 999"), "\(process.complaints)")

@@ -52,7 +52,7 @@ import TillJSON
             process.send(SIGTERM)
             _ = await process.end()
             #expect(
-                process.complaints.contains("warning: the catalogue: no price points are known in BRL: the prices of "),
+                process.complaints.contains("the catalogue: no price points are known in BRL: the prices of "),
                 "\(process.complaints)")
         }
     }

@@ -145,7 +145,7 @@ final class UpgradedServer: Sendable {
     private func complaints() -> String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
 
     private func refusals() -> [String] {
-        complaints().split(separator: "\n").filter { $0.contains("the hand-over failed") }.map(String.init)
+        complaints().split(separator: "\n").filter { $0.contains("handover_failed") }.map(String.init)
     }
 
     private func wait(_ failure: @autoclosure () -> String, _ isOver: () -> Bool) async throws {

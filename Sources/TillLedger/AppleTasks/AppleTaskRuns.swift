@@ -77,9 +77,14 @@ public struct AppleTaskRuns: Sendable {
 
     private func run(_ task: AppleTaskTable.Stored, over api: ServerAPI) async -> Outcome {
         // Earlier tasks in the batch may have taken long, and new data from Apple may have withdrawn this one
-        // meanwhile. If the read fails, the task stays due, and the next round's own read reports the database.
-        let isWaiting = (try? await ledger.database.read { try AppleTaskTable($0).isWaiting(task.rowID) }) ?? false
-        guard isWaiting else { return .withdrawn }
+        // meanwhile. If the read fails, the task stays due.
+        do {
+            let isWaiting = try await ledger.database.read { try AppleTaskTable($0).isWaiting(task.rowID) }
+            guard isWaiting else { return .withdrawn }
+        } catch {
+            ledger.workFailed("apple_task", task.transactionID.text, error)
+            return .withdrawn
+        }
         do throws(ServerAPIError) {
             switch task.kind {
             case .finish: try await api.finish(task.transactionID, in: task.environment)
@@ -109,7 +114,7 @@ public struct AppleTaskRuns: Sendable {
     ) async throws -> (done: Int, isDown: Bool) {
         guard !outcomes.isEmpty else { return (0, false) }
         let now = ledger.clock()
-        return try await ledger.database.write(locking: outcomes.map { .work("apple task", $0.0.rowID) }) {
+        let result = try await ledger.database.write(locking: outcomes.map { .work("apple task", $0.0.rowID) }) {
             connection in
             let appleTasks = AppleTaskTable(connection)
             var (done, isDown) = (0, false)
@@ -126,12 +131,37 @@ public struct AppleTaskRuns: Sendable {
                 case .withdrawn: break
                 case .refused(let detail): try appleTasks.refuse(task.rowID, detail: detail)
                 case .later(let detail, let instant), .down(let detail, let instant):
-                    let due = now.adding(seconds: PurchaseIntake.pause(after: task.attempts))
-                    try appleTasks.postpone(task.rowID, until: max(due, instant ?? due), detail: detail)
+                    try appleTasks.postpone(
+                        task.rowID, until: Self.due(task, not: instant, at: now), detail: detail)
                     if case .down = outcome { isDown = true }
                 }
             }
             return (done, isDown)
+        }
+        for (task, outcome) in outcomes { writeLog(task, outcome, at: now) }
+        return result
+    }
+
+    private static func due(_ task: AppleTaskTable.Stored, not instant: Instant?, at now: Instant) -> Instant {
+        let due = now.adding(seconds: PurchaseIntake.pause(after: task.attempts))
+        return max(due, instant ?? due)
+    }
+
+    private func writeLog(_ task: AppleTaskTable.Stored, _ outcome: Outcome, at now: Instant) {
+        let kind = if case .finish = task.kind { "finish" } else { "set_app_account_token" }
+        var fields: Log.Fields = [
+            "task": .text(kind), "transactionId": .text(task.transactionID.text),
+            "environment": .text(task.environment.rawValue), "attempts": .integer(task.attempts + 1),
+        ]
+        switch outcome {
+        case .done, .withdrawn, .left: return
+        case .refused(let detail):
+            fields.append("cause", .text(detail))
+            ledger.log.write(.appleTaskGivenUp, fields)
+        case .later(let detail, let instant), .down(let detail, let instant):
+            fields.append("cause", .text(detail))
+            fields.append("nextAt", .text(Self.due(task, not: instant, at: now).rfc3339))
+            ledger.log.write(.appleTaskRetried, fields)
         }
     }
 

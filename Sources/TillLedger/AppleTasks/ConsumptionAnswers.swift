@@ -78,6 +78,12 @@ public struct ConsumptionAnswers: Sendable {
         try await ledger.database.write(locking: [.work("consumption request", stored.rowID)]) { connection in
             try ConsumptionTable(connection).postpone(stored.rowID, until: due, detail: detail)
         }
+        ledger.log.write(
+            .consumptionPostponed,
+            [
+                "transactionId": .text(stored.request.transactionID.text), "cause": .text(detail),
+                "nextAt": .text(due.rfc3339),
+            ])
     }
 
     private func end(
@@ -101,5 +107,9 @@ public struct ConsumptionAnswers: Sendable {
                 about: request.subject, body: EventBody.consumptionOutcome(request, answer: answer, detail: detail),
                 at: now)
         }
+        guard state != .answered else { return }
+        ledger.log.write(
+            .consumptionUnanswered,
+            ["transactionId": .text(request.transactionID.text), "cause": .text(detail)])
     }
 }

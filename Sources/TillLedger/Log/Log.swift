@@ -1,4 +1,5 @@
 import TillSQL
+import TillThreads
 
 /// Where a server's log lines go: an effect that is passed in, like the clock. The default drops every line.
 ///
@@ -32,11 +33,17 @@ public struct Log: Sendable {
         /// In the order in which the caller wrote them. Fields without a value are left out.
         public let fields: [(name: String, value: Value)]
 
+        public init(event: LogEvent, request: RequestTrace? = nil, fields: Fields = [:]) {
+            self.event = event
+            self.request = request
+            self.fields = fields.values
+        }
+
         public subscript(name: String) -> Value? { fields.first { $0.name == name }?.value }
     }
 
     /// The value of a field.
-    public enum Value: Sendable, Equatable {
+    public enum Value: Sendable, Hashable {
         case text(String)
         case integer(Int64)
         case decimal(Double)
@@ -48,7 +55,7 @@ public struct Log: Sendable {
     {
         public let value: Value?
 
-        init(_ value: Value?) { self.value = value }
+        public init(_ value: Value?) { self.value = value }
         public init(stringLiteral value: String) { self.value = .text(value) }
         public init(integerLiteral value: Int64) { self.value = .integer(value) }
         public init(booleanLiteral value: Bool) { self.value = .bool(value) }
@@ -68,7 +75,7 @@ public struct Log: Sendable {
 
     /// The fields of a line, written as a dictionary literal; their order is kept.
     public struct Fields: Sendable, ExpressibleByDictionaryLiteral {
-        fileprivate var values: [(name: String, value: Value)] = []
+        fileprivate var values: [(name: String, value: Log.Value)] = []
 
         public init(dictionaryLiteral elements: (String, Field)...) {
             values.reserveCapacity(elements.count)
@@ -101,6 +108,35 @@ public struct Log: Sendable {
     /// Writes one line, if lines of its level are written. `fields` is evaluated only then.
     public func write(_ event: LogEvent, _ fields: @autoclosure () -> Fields = [:]) {
         guard isWritten(event.level) else { return }
-        sink(Line(event: event, request: RequestTrace.current, fields: fields().values))
+        sink(Line(event: event, request: RequestTrace.current, fields: fields()))
     }
+}
+
+/// The request that a piece of work belongs to. Every line written meanwhile carries its id.
+public final class RequestTrace: Sendable {
+    /// The id that the answer's `X-Request-Id` and a problem's `requestId` repeat.
+    public let requestID: String
+    /// The trace id of the caller's `traceparent`; nil without a valid one.
+    public let traceID: String?
+
+    /// What is learnt on the way, for the request's own line.
+    package struct Notes: Sendable {
+        /// The key's id, the user or the operator: `key:backend`, `user:42`. Nil before authentication.
+        package var caller: String?
+        /// The code of the refusal; nil for an answer without one.
+        package var code: String?
+    }
+
+    private let state = Locked(Notes())
+
+    public init(requestID: String, traceID: String? = nil) {
+        self.requestID = requestID
+        self.traceID = traceID
+    }
+
+    package var notes: Notes { state.withLock { $0 } }
+    package func note(caller: String) { state.withLock { $0.caller = caller } }
+    package func note(code: String) { state.withLock { $0.code = code } }
+
+    @TaskLocal public static var current: RequestTrace?
 }

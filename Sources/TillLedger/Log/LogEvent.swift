@@ -21,45 +21,89 @@ public enum LogEvent: String, Sendable, CaseIterable {
     // MARK: Requests
 
     case request
+    case requestUnread = "request_unread"
     case serverError = "server_error"
     case proofRefused = "proof_refused"
-    case notificationRefused = "notification_refused"
     case operatorRefused = "operator_refused"
-    case answerNotStored = "answer_not_stored"
+    case limitReached = "limit_reached"
 
     // MARK: Purchases
 
     case purchaseGranted = "purchase_granted"
+    case purchaseMoved = "purchase_moved"
+    case purchaseContested = "purchase_contested"
     case purchaseQuarantined = "purchase_quarantined"
     case purchaseRefunded = "purchase_refunded"
-    case purchaseClaimed = "purchase_claimed"
+    case refundReversed = "refund_reversed"
 
     // MARK: Jobs and other hosts
 
     case jobRun = "job_run"
     case jobFailed = "job_failed"
+    case workFailed = "work_failed"
+    case notificationStuck = "notification_stuck"
+    case appleRequest = "apple_request"
     case appleRequestFailed = "apple_request_failed"
     case appleTaskRetried = "apple_task_retried"
     case appleTaskGivenUp = "apple_task_given_up"
+    case proofPostponed = "proof_postponed"
+    case consumptionPostponed = "consumption_postponed"
+    case consumptionUnanswered = "consumption_unanswered"
     case webhookFailed = "webhook_failed"
     case webhookDead = "webhook_dead"
+    case reconciliationPostponed = "reconciliation_postponed"
     case reconciliationFinished = "reconciliation_finished"
     case reconciliationFailed = "reconciliation_failed"
 
     /// How much the event matters. Each event has one level.
     public var level: Log.Level {
         switch self {
-        case .jobRun: .debug
-        case .starting, .listening, .drainBegins, .drainEnded, .handoverBegins, .handoverEnded, .backfillProgress,
+        case .jobRun,
+            .appleRequest,
+            .consumptionPostponed:
+            .debug
+        case .starting,
+            .listening,
+            .drainBegins,
+            .drainEnded,
+            .handoverBegins,
+            .handoverEnded,
+            .backfillProgress,
             .stopped,
-            .request, .purchaseGranted, .purchaseQuarantined,
-            .purchaseRefunded, .purchaseClaimed, .reconciliationFinished:
+            .request,
+            .requestUnread,
+            .purchaseGranted,
+            .purchaseMoved,
+            .purchaseQuarantined,
+            .purchaseRefunded,
+            .refundReversed,
+            .reconciliationFinished:
             .info
-        case .startWarning, .drainCut, .linesDropped, .linesSuppressed, .proofRefused, .notificationRefused,
+        case .startWarning,
+            .drainCut,
+            .linesDropped,
+            .linesSuppressed,
+            .proofRefused,
             .operatorRefused,
-            .answerNotStored, .jobFailed, .appleRequestFailed, .appleTaskRetried, .webhookFailed:
+            .limitReached,
+            .purchaseContested,
+            .jobFailed,
+            .workFailed,
+            .notificationStuck,
+            .appleRequestFailed,
+            .appleTaskRetried,
+            .proofPostponed,
+            .consumptionUnanswered,
+            .webhookFailed,
+            .reconciliationPostponed:
             .warning
-        case .startFailed, .handoverFailed, .serverError, .appleTaskGivenUp, .webhookDead, .reconciliationFailed: .error
+        case .startFailed,
+            .handoverFailed,
+            .serverError,
+            .appleTaskGivenUp,
+            .webhookDead,
+            .reconciliationFailed:
+            .error
         }
     }
 }

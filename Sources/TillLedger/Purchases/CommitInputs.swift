@@ -3,15 +3,18 @@ import TillCrypto
 import TillThreads
 
 /// The time and the fresh ids of one commit. Both are drawn before the commit's body runs, so that a body that the
-/// database runs again writes the same values.
+/// database runs again writes the same values. Log lines of the commit are collected, and written after it.
 package struct CommitInputs: Sendable {
     package let now: Instant
     private let ids: FreshIDs
+    private let log: Log
+    private let lines = Locked<[(event: LogEvent, fields: Log.Fields)]>([])
 
     /// - Parameter seed: unpredictable bytes, at least 16.
-    package init(now: Instant, seed: [UInt8]) {
+    package init(now: Instant, seed: [UInt8], log: Log = .none) {
         precondition(seed.count >= 16, "ids that can be guessed name orders of other customers")
         self.now = now
+        self.log = log
         ids = FreshIDs(seed)
     }
 
@@ -20,7 +23,20 @@ package struct CommitInputs: Sendable {
     /// Call at the beginning of the body.
     package func begin() -> CommitInputs {
         ids.restart()
+        lines.withLock { $0 = [] }
         return self
+    }
+
+    /// Keeps a log line for the time after the commit.
+    func note(_ event: LogEvent, _ fields: @autoclosure () -> Log.Fields) {
+        guard log.isWritten(event.level) else { return }
+        let fields = fields()
+        lines.withLock { $0.append((event, fields)) }
+    }
+
+    /// Call after the commit.
+    package func writeLog() {
+        for line in lines.withLock({ $0 }) { log.write(line.event, line.fields) }
     }
 
     private final class FreshIDs: Sendable {

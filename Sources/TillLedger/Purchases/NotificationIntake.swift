@@ -27,9 +27,20 @@ extension Ledger {
         case .ours(let notification, let isRevocationUnknown):
             guard let rowID = try await store(notification, payload: payload) else { return false }
             // Storing is enough for Apple; `PendingNotifications` processes later what fails now.
-            try? await process(notification, rowID, isRevocationUnknown: isRevocationUnknown, from: source)
+            do {
+                try await process(notification, rowID, isRevocationUnknown: isRevocationUnknown, from: source)
+            } catch {
+                workFailed("notification", notification.id, error)
+            }
             return true
         }
+    }
+
+    /// Writes that a piece of work failed that is done again later.
+    ///
+    /// - Parameter id: what the work is about, for example Apple's id of the notification.
+    func workFailed(_ work: String, _ id: String, _ error: any Error) {
+        log.write(.workFailed, ["work": .text(work), "id": .text(id), "cause": .cause(error)])
     }
 
     /// Processes a stored notification. The signed transaction decides the result and not the notification's type, so
@@ -40,6 +51,12 @@ extension Ledger {
     ) async throws {
         guard verifier.accepts(notification.environment) else {
             let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
+            log.write(
+                .notificationStuck,
+                [
+                    "id": .text(notification.id), "code": .text(Refusal.wrongEnvironment.rawValue),
+                    "cause": .text(notification.environment.rawValue),
+                ])
             try await database.write(locking: [.notification(notification.id)]) {
                 try NotificationTable($0).mark(rowID, .stuck, detail: detail)
             }

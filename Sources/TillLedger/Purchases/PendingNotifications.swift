@@ -14,7 +14,12 @@ public struct PendingNotifications: Sendable {
     /// fails does not block the next.
     @discardableResult
     public func processAll() async throws -> Int {
-        _ = try? await adoptForeign()
+        do {
+            try await adoptForeign()
+        } catch {
+            // The pending ones below are processed all the same.
+            ledger.log.write(.workFailed, ["work": "foreign_notifications", "cause": .cause(error)])
+        }
         var processed = 0
         var position: Int64 = 0
         while true {
@@ -32,9 +37,7 @@ public struct PendingNotifications: Sendable {
         do throws(ProofError) {
             switch try await ledger.verifier.notification(stored.payload) {
             case .ours(let notification, let isRevocationUnknown):
-                let processed: Void? = try? await ledger.process(
-                    notification, stored.rowID, isRevocationUnknown: isRevocationUnknown)
-                return processed != nil
+                return await process(notification, stored, isRevocationUnknown: isRevocationUnknown)
             // It stays pending.
             case .undecided: return false
             case .foreign(_, let reason): await markStuck(stored, reason)
@@ -45,12 +48,31 @@ public struct PendingNotifications: Sendable {
         return false
     }
 
+    private func process(
+        _ notification: VerifiedNotification, _ stored: NotificationTable.Stored, isRevocationUnknown: Bool
+    ) async -> Bool {
+        do {
+            try await ledger.process(notification, stored.rowID, isRevocationUnknown: isRevocationUnknown)
+            return true
+        } catch {
+            ledger.workFailed("notification", stored.uuid, error)
+            return false
+        }
+    }
+
     /// The notification was valid and for this app when it arrived: since then the configuration has changed, or a
     /// certificate was revoked.
     private func markStuck(_ stored: NotificationTable.Stored, _ reason: ProofError) async {
         let detail = "\(reason.refusal.rawValue): \(reason.detail)"
-        _ = try? await ledger.database.write(locking: [.notification(stored.uuid)]) { connection in
-            try NotificationTable(connection).mark(stored.rowID, .stuck, detail: detail)
+        ledger.log.write(
+            .notificationStuck,
+            ["id": .text(stored.uuid), "code": .text(reason.refusal.rawValue), "cause": .text(reason.detail)])
+        do {
+            try await ledger.database.write(locking: [.notification(stored.uuid)]) { connection in
+                try NotificationTable(connection).mark(stored.rowID, .stuck, detail: detail)
+            }
+        } catch {
+            ledger.workFailed("notification", stored.uuid, error)
         }
     }
 

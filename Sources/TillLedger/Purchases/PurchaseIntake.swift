@@ -20,7 +20,7 @@ package struct PurchaseIntake: Sendable {
         self.processor = processor
         self.verifier = verifier
         self.lookup = lookup
-        refusals = RefusalLog(database: processor.database, clock: processor.clock)
+        refusals = RefusalLog(database: processor.database, clock: processor.clock, log: processor.log)
     }
 
     package enum Outcome: Sendable {
@@ -208,9 +208,17 @@ package struct PurchaseIntake: Sendable {
         guard let stored else { return .unknown }
         guard stored.state == .quarantined else { return .decided }
         // The proof was valid when it arrived. If the configuration has changed since, Apple is asked again.
-        guard let bytes, let signed = try? await verify(String(decoding: bytes, as: UTF8.self)) else {
+        guard let bytes else { return .unknown }
+        do throws(ProofError) {
+            return .signed(try await verify(String(decoding: bytes, as: UTF8.self)))
+        } catch {
+            processor.log.write(
+                .proofPostponed,
+                [
+                    "transactionId": .text(id.text), "kind": "quarantined", "code": .text(error.refusal.rawValue),
+                    "cause": .text(error.detail),
+                ])
             return .unknown
         }
-        return .signed(signed)
     }
 }

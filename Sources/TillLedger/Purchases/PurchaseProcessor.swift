@@ -8,6 +8,7 @@ package struct PurchaseProcessor: Sendable {
     let database: any Database
     let clock: Ledger.Clock
     let entropy: Ledger.Entropy
+    let log: Log
     let terms: PurchaseTerms
 
     var settings: LedgerSettings { terms.settings }
@@ -23,8 +24,8 @@ package struct PurchaseProcessor: Sendable {
         return keys
     }
 
-    /// Draw these before the body of a write.
-    package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16)) }
+    /// Draw these before the body of a write, and call `writeLog` of them after the commit.
+    package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16), log: log) }
 
     package func process(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> PurchaseOutcome {
         let transaction = PaidTransaction(purchase)
@@ -35,6 +36,7 @@ package struct PurchaseProcessor: Sendable {
             try process(
                 transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
         }
+        inputs.writeLog()
         #if PLANTED_MISTAKES
             if PlantedMistake.recordsEventApart.isPlanted, case .granted(let grant) = outcome {
                 try await recordEventApart(of: grant)

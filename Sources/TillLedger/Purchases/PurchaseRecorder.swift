@@ -65,6 +65,12 @@ struct PurchaseRecorder {
     }
 
     func record() throws -> PurchaseOutcome {
+        let outcome = try recordDecision()
+        noteInLog(outcome)
+        return outcome
+    }
+
+    private func recordDecision() throws -> PurchaseOutcome {
         if let grant = decision.outcome.recordedGrant {
             precondition(
                 grant.transactionID == transaction.id && grant.environment == transaction.environment,

@@ -92,7 +92,17 @@ public struct ReceiptConfirmations: Sendable {
     private func receipt(of one: OwnershipTable.Lookup) async throws -> VerifiedPurchase? {
         let proof = try await ledger.database.read { try ProofTable($0).find(transaction: one.rowID) }
         guard let proof, proof.kind == .receipt else { return nil }
-        return try? await ledger.intake.verify(one.id, inReceipt: proof.body)
+        do throws(ProofError) {
+            return try await ledger.intake.verify(one.id, inReceipt: proof.body)
+        } catch {
+            ledger.log.write(
+                .proofPostponed,
+                [
+                    "transactionId": .text(one.id.text), "kind": "granted_receipt",
+                    "code": .text(error.refusal.rawValue), "cause": .text(error.detail),
+                ])
+            return nil
+        }
     }
 
     /// When Apple is asked again about a transaction that it does not know; nil: never.

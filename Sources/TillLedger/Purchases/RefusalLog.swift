@@ -31,9 +31,11 @@ package struct ProofError: Error {
 package struct RefusalLog: Sendable {
     let database: any Database
     let clock: Ledger.Clock
+    private let log: Log
     private let rateLimit = RefusalRateLimit()
 
-    init(database: any Database, clock: @escaping Ledger.Clock) {
+    init(database: any Database, clock: @escaping Ledger.Clock, log: Log) {
+        self.log = log
         self.database = database
         self.clock = clock
     }
@@ -47,10 +49,17 @@ package struct RefusalLog: Sendable {
             refused, from: origin.source, by: origin.callerName, claiming: origin.claimedOrder, detail: detail)
     }
 
-    /// Logs a refused notification from an unauthenticated address (`HTTPRequest.clientNetwork`).
-    package func write(_ refused: ProofError, fromAnonymous network: String) async throws {
+    /// Logs a refused notification from an unauthenticated address.
+    ///
+    /// - Parameters:
+    ///   - network: `HTTPRequest.clientNetwork`.
+    ///   - shortened: `HTTPRequest.clientNetworkForLogs`.
+    package func write(
+        _ refused: ProofError, fromAnonymous network: String, shortened: String
+    ) async throws {
         try await write(
-            refused, from: .notification, by: "apple", detail: rateLimit.detail(ofAnonymous: network, now: clock()))
+            refused, from: .notification, by: "apple", network: shortened,
+            detail: rateLimit.detail(ofAnonymous: network, now: clock()))
     }
 
     /// Logs a response of Apple that was refused.
@@ -59,9 +68,17 @@ package struct RefusalLog: Sendable {
     }
 
     private func write(
-        _ refused: ProofError, from source: PurchaseSource, by caller: String, claiming order: OrderID? = nil,
-        detail: RefusalRateLimit.Detail
+        _ refused: ProofError, from source: PurchaseSource, by caller: String, network: String? = nil,
+        claiming order: OrderID? = nil, detail: RefusalRateLimit.Detail
     ) async throws {
+        // Nothing shows yet that a stranger's notification came from Apple.
+        log.write(
+            .proofRefused,
+            [
+                "code": .text(refused.refusal.rawValue), "source": .text(source.rawValue),
+                "caller": .text(network == nil ? caller : nil), "network": .text(network),
+                "detail": .text(refused.detail), "isRecorded": .bool(detail != .nothing),
+            ])
         guard detail != .nothing else { return }
         let entry = RefusedProofTable.Entry(
             at: clock(), source: source.rawValue, caller: caller, claimedOrder: order,

@@ -74,6 +74,12 @@ public struct SavedProofs: Sendable {
         try await ledger.database.write(locking: [.work("saved proof", saved.rowID)]) {
             try SavedProofTable($0).postpone(saved.rowID, until: due, detail: why)
         }
+        ledger.log.write(
+            .proofPostponed,
+            [
+                "transactionId": .text(saved.transactionID.text), "kind": "saved",
+                "attempts": .integer(saved.attempts + 1), "cause": .text(why), "nextAt": .text(due.rfc3339),
+            ])
         return false
     }
 }

@@ -258,5 +258,11 @@ public struct WaitingReceipts: Sendable {
         try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) { connection in
             try WaitingProofTable(connection).postpone(row.rowID, until: due, detail: why)
         }
+        ledger.log.write(
+            .proofPostponed,
+            [
+                "transactionId": .text(row.transactionID.text), "kind": "receipt",
+                "attempts": .integer(row.attempts + 1), "cause": .text(why), "nextAt": .text(due.rfc3339),
+            ])
     }
 }

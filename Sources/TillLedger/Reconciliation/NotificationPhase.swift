@@ -116,8 +116,12 @@ extension ReconciliationRunner {
     }
 
     private func keep(_ envelope: NotificationEnvelope, _ reason: ProofError, _ payload: String) async {
-        // Kept like a posted one, in case the configuration is wrong; a failure here has no consequence.
-        _ = try? await ledger.take(.foreign(envelope, reason), payload: payload, from: .reconciliation)
+        // Kept like a posted one, in case the configuration is wrong; the run goes on if that fails.
+        do {
+            _ = try await ledger.take(.foreign(envelope, reason), payload: payload, from: .reconciliation)
+        } catch {
+            ledger.workFailed("foreign_notification", envelope.id, error)
+        }
     }
 
     /// The notifications that the ledger does not have.
@@ -133,11 +137,14 @@ extension ReconciliationRunner {
     /// pending.
     private func mark(_ one: MissedNotification) async {
         let uuid = one.notification.id
-        guard let stored = try? await ledger.database.read({ try NotificationTable($0).find(uuid: uuid) }),
-            stored.state == .pending
-        else { return }
-        try? await ledger.process(
-            one.notification, stored.rowID, isRevocationUnknown: one.isRevocationUnknown, from: .reconciliation)
+        do {
+            let stored = try await ledger.database.read { try NotificationTable($0).find(uuid: uuid) }
+            guard let stored, stored.state == .pending else { return }
+            try await ledger.process(
+                one.notification, stored.rowID, isRevocationUnknown: one.isRevocationUnknown, from: .reconciliation)
+        } catch {
+            ledger.workFailed("notification", uuid, error)
+        }
     }
 }
 

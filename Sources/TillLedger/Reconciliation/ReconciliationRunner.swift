@@ -55,6 +55,7 @@ struct ReconciliationRunner {
         try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
             try ReconciliationTable(connection).end(run, .finished, ending: "reconciled", at: now)
         }
+        ledger.log.write(.reconciliationFinished, self.run.logFields(at: now))
         return false
     }
 
@@ -101,6 +102,7 @@ struct ReconciliationRunner {
                 try after(connection)
                 return refused + early + found
             }
+            inputs.writeLog()
         } catch let error as DatabaseError where error.isOfItsBody {
             try await commit(progress, counting: [], before)
             try await processOneByOne(copies)
@@ -120,8 +122,15 @@ struct ReconciliationRunner {
                 try await commit(progress) { connection in
                     try DifferenceRecorder(connection, processor, inputs.begin()).record([copy])
                 }
+                inputs.writeLog()
             } catch let error as DatabaseError where error.isOfItsBody {
                 let transaction = copy.transaction
+                ledger.log.write(
+                    .workFailed,
+                    [
+                        "work": "reconciled_transaction", "transactionId": .text(transaction.id.text),
+                        "cause": .cause(error),
+                    ])
                 try await commit(progress) { connection in
                     let isKnown = try DifferenceTable(connection).has(
                         .notProcessed, of: transaction.id, in: transaction.environment)

@@ -38,9 +38,7 @@ public struct Reconciliations: Sendable {
             let (now, ending) = (
                 ledger.clock(), "the accepted environments in the configuration changed after the start of the run"
             )
-            try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
-                try ReconciliationTable(connection).end(run.rowID, .failed, ending: ending, at: now)
-            }
+            try await fail(run, ending, at: now)
             return try await ledger.database.read { try ReconciliationTable($0).find(run.rowID) }
         }
         var runner = ReconciliationRunner(run, ledger: ledger, api: api)
@@ -126,10 +124,7 @@ public struct Reconciliations: Sendable {
         let now = ledger.clock()
         let reason = "\(error.kind): \(error.sentence.en)"
         guard error.isRetryable else {
-            try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
-                try ReconciliationTable(connection).end(run.rowID, .failed, ending: reason, at: now)
-            }
-            return
+            return try await fail(run, reason, at: now)
         }
         let pause = min(Self.pauses.first << min(failures, 10), Self.pauses.longest)
         let wait = ReconciliationTable.Wait(
@@ -137,5 +132,29 @@ public struct Reconciliations: Sendable {
         try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
             try ReconciliationTable(connection).postpone(run.rowID, wait)
         }
+        var fields = run.logFields(at: now)
+        fields.append("code", .text(error.kind))
+        fields.append("cause", .text(reason))
+        fields.append("nextAt", .text(wait.until.rfc3339))
+        ledger.log.write(.reconciliationPostponed, fields)
+    }
+
+    private func fail(_ run: ReconciliationTable.Run, _ ending: String, at now: Instant) async throws {
+        try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
+            try ReconciliationTable(connection).end(run.rowID, .failed, ending: ending, at: now)
+        }
+        var fields = run.logFields(at: now)
+        fields.append("cause", .text(ending))
+        ledger.log.write(.reconciliationFailed, fields)
+    }
+}
+
+extension ReconciliationTable.Run {
+    /// The run in a log line.
+    func logFields(at now: Instant) -> Log.Fields {
+        [
+            "run": .integer(rowID), "reason": .text(reason),
+            "seconds": .integer(max(0, now.milliseconds - beganAt.milliseconds) / 1_000),
+        ]
     }
 }

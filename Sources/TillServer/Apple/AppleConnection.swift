@@ -1,5 +1,8 @@
 import TillAppStore
+import TillBilling
 import TillHTTP
+import TillJSON
+import TillLedger
 
 /// Returns the effect that sends requests to Apple's services through an HTTP client.
 public func appleExchange(over send: @escaping HTTPSend) -> AppleSend {
@@ -39,5 +42,68 @@ extension AppleConnectionError {
             case .stopped: .stopped
             }
         self.init(reason, error.detail)
+    }
+}
+
+/// Returns the effect that sends requests to Apple's services and writes a log line about each.
+public func logging(
+    _ exchange: @escaping AppleSend, in log: Log, clock: @escaping @Sendable () -> Instant
+) -> AppleSend {
+    { (request) async throws(AppleConnectionError) -> AppleResponse in
+        let start = clock()
+        func fields() -> Log.Fields {
+            [
+                "method": .text(request.method.rawValue), "host": .text(request.host),
+                "path": .text(request.pathPattern),
+                "ms": .integer(max(0, clock().milliseconds - start.milliseconds)),
+            ]
+        }
+        do throws(AppleConnectionError) {
+            let response = try await exchange(request)
+            var fields = fields()
+            fields.append("status", .integer(response.status))
+            fields.append("code", .integer(response.appleCode))
+            log.write(response.isFailure ? .appleRequestFailed : .appleRequest, fields)
+            return response
+        } catch {
+            // The stop of this process says nothing about Apple.
+            if error.reason != .stopped {
+                var fields = fields()
+                fields.append("code", .text(error.reason.rawValue))
+                fields.append("cause", .text(error.detail.isEmpty ? nil : error.detail))
+                log.write(.appleRequestFailed, fields)
+            }
+            throw error
+        }
+    }
+}
+
+extension AppleRequest {
+    private var parts: (host: Substring, path: Substring) {
+        let rest = url.hasPrefix("https://") ? url.dropFirst(8) : url.hasPrefix("http://") ? url.dropFirst(7) : url[...]
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        return (rest[..<end], rest[end...].prefix { $0 != "?" })
+    }
+
+    fileprivate var host: String { String(parts.host) }
+
+    /// The path without ids: a number, and what is longer than the names in Apple's paths.
+    fileprivate var pathPattern: String {
+        parts.path.split(separator: "/").map { part in
+            part.utf8.count > 32 || part.contains(where: \.isNumber) && part != "v1" && part != "v2" ? "{id}" : part
+        }.reduce(into: "") { $0 += "/" + $1 }
+    }
+}
+
+extension AppleResponse {
+    /// Whether Apple's service or this server's key fails. That Apple does not know an id is an answer like another.
+    fileprivate var isFailure: Bool {
+        status >= 500 || (300..<400).contains(status) || [401, 403, 407, 429].contains(status)
+    }
+
+    /// The `errorCode` of the App Store Server API.
+    fileprivate var appleCode: Int64? {
+        guard status >= 400, body.count <= 4_096, let members = try? JSONValue(decoding: body) else { return nil }
+        return members["errorCode"]?.int
     }
 }

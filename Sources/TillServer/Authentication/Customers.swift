@@ -43,6 +43,8 @@ extension Server {
                 }
             }
             recordedCustomers.insert(user, as: kind)
-        } catch let error as DatabaseError where error.isRetryable {}
+        } catch let error as DatabaseError where error.isRetryable {
+            log.write(.workFailed, ["work": "customer_kind", "id": .text(user.text), "cause": .cause(error)])
+        }
     }
 }

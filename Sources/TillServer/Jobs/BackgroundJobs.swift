@@ -1,6 +1,5 @@
 import TillBilling
 import TillLedger
-import TillSQL
 import TillThreads
 
 /// Everything that a server does besides answering requests. Each job processes whatever is due; work that a crash
@@ -63,62 +62,42 @@ public struct BackgroundJobs: Sendable {
     }
 
     /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval.
-    ///
-    /// - Parameter onError: receives a job's name and the reason of its failure in English, at most once a minute per
-    ///   job.
-    public func run(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
+    public func run() async {
         for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
         await withTaskGroup(of: Void.self) { jobs in
-            for job in all { jobs.addTask { await keepUp(job, onError) } }
+            for job in all { jobs.addTask { await keepUp(job) } }
         }
     }
 
-    private func keepUp(_ job: Job, _ onError: @Sendable (String, String) -> Void) async {
+    private func keepUp(_ job: Job) async {
         while !Task.isCancelled {
+            let start = server.clock()
             do {
                 try await job.walk(server)
-                if job.interval != nil { server.jobHistory.succeeded(job.name, at: server.clock()) }
+                let end = server.clock()
+                if job.interval != nil { server.jobHistory.succeeded(job.name, at: end) }
+                let spent = max(0, end.milliseconds - start.milliseconds)
+                server.log.write(.jobRun, ["job": .text(job.name), "ms": .integer(spent)])
             } catch {
-                if !Task.isCancelled, server.jobHistory.mayReport(job.name, at: server.clock()) {
-                    onError(job.name, Self.reason(error))
+                // A pass that the stop interrupts has not failed.
+                if !Task.isCancelled {
+                    server.log.write(.jobFailed, ["job": .text(job.name), "cause": .cause(error)])
                 }
             }
             guard let interval = job.interval else { return }
             await pause(interval)
         }
     }
-
-    private static func reason(_ error: any Error) -> String {
-        guard let fault = error as? DatabaseError else { return "\(error)" }
-        return "\(fault.kind.rawValue): \(fault.detail)"
-    }
 }
 
-/// When each job last succeeded, and when its last fault was reported.
+/// When each job last succeeded.
 final class JobHistory: Sendable {
-    private struct State {
-        var succeeded: [String: Instant] = [:]
-        var reported: [String: Instant] = [:]
-    }
-
-    /// Milliseconds between two reports about one job.
-    private static let reportInterval: Int64 = 60_000
-    private let state = Locked(State())
+    private let times = Locked<[String: Instant]>([:])
 
     /// By name; the start of the server for a job that has not succeeded yet.
     var lastSuccesses: [(name: String, at: Instant)] {
-        state.withLock { $0.succeeded }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        times.withLock { $0 }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    func succeeded(_ name: String, at now: Instant) { state.withLock { $0.succeeded[name] = now } }
-
-    func mayReport(_ name: String, at now: Instant) -> Bool {
-        state.withLock { state in
-            if let last = state.reported[name], abs(now.milliseconds - last.milliseconds) < Self.reportInterval {
-                return false
-            }
-            state.reported[name] = now
-            return true
-        }
-    }
+    func succeeded(_ name: String, at now: Instant) { times.withLock { $0[name] = now } }
 }

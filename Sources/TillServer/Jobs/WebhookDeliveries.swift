@@ -196,6 +196,31 @@ public struct WebhookDeliveries: Sendable {
                 endpoint, isSilent: results.allSatisfy(\.attempt.isNoResponse),
                 restsUntil: requestedTimes.max().map { min($0, longest) })
         }
+        for (delivery, attempt) in results { writeLog(attempt, of: delivery, to: id, at: now) }
+    }
+
+    private func writeLog(
+        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, to endpoint: String, at now: Instant
+    ) {
+        guard let cause = attempt.logCause else { return }
+        let due = Self.retry(attempt, of: delivery, at: now)
+        server.log.write(
+            due == nil ? .webhookDead : .webhookFailed,
+            [
+                "endpoint": .text(endpoint), "event": .integer(delivery.event), "status": .integer(attempt.status),
+                "attempts": .integer(delivery.attempts + 1), "cause": .text(cause),
+                "nextAt": .text(due?.rfc3339),
+            ])
+    }
+
+    /// When the event is sent again; nil if this was the last attempt.
+    private static func retry(
+        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant
+    ) -> Instant? {
+        let due = WebhookSchedule.next(
+            after: delivery.attempts + 1, event: delivery.event, at: now, requestedRetryAt: attempt.requestedRetryAt)
+        // Events that a 410 refused wait until the endpoint is resumed.
+        return due ?? (attempt.isGone ? now : nil)
     }
 
     private static func record(
@@ -209,11 +234,7 @@ public struct WebhookDeliveries: Sendable {
             try endpoints.markSucceeded(delivery.endpoint, at: now)
         case .failed(let error):
             try endpoints.markFailed(delivery.endpoint, error: error, isGone: attempt.isGone, at: now)
-            let due = WebhookSchedule.next(
-                after: delivery.attempts + 1, event: delivery.event, at: now, requestedRetryAt: attempt.requestedRetryAt
-            )
-            // Events that a 410 refused wait until the endpoint is resumed.
-            if let due = due ?? (attempt.isGone ? now : nil) {
+            if let due = retry(attempt, of: delivery, at: now) {
                 try deliveries.postpone(delivery, until: due, status: attempt.status, error: error, at: now)
             } else {
                 try deliveries.end(delivery, .dead, status: attempt.status, error: error, at: now)

@@ -14,7 +14,7 @@ extension Server {
             } catch let refused as RefusalError {
                 return .refused(problem(refused.refusal, for: head, detail: refused.detail))
             } catch {
-                return .refused(problem(.internalError, for: head))
+                return .refused(problem(serverError(error).refusal, for: head))
             }
         }
     }
@@ -32,6 +32,7 @@ extension Server {
             if let share = anonymousBodies.take(weight: length, from: head.clientNetwork) {
                 return .admitted(token: share)
             }
+            log.write(.limitReached, ["limit": "anonymous_bodies", "network": .text(head.clientNetworkForLogs)])
             return .refused(
                 crowded
                     ?? problem(

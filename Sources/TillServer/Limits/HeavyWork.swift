@@ -21,13 +21,17 @@ public struct HeavyWork: Sendable {
 /// Limits how much heavy work runs at the same time, and answers 503 above the limit.
 struct HeavyWorkLimiter: Sendable {
     private let work: HeavyWork
+    private let log: Log
     /// A backend submits the proofs of all its users over all its connections. After a start no chain is known yet, so
     /// all of those proofs are heavy work.
     private let backends = Quota(Quota.Limits(count: 1_024, countPerSource: 1_024))
     private let users = Quota(Quota.Limits(count: 1_024, countPerSource: 32))
     private let anonymous = Quota(Quota.Limits(count: 64, countPerSource: 32))
 
-    init(_ work: HeavyWork) { self.work = work }
+    init(_ work: HeavyWork, log: Log) {
+        self.work = work
+        self.log = log
+    }
 
     /// Whether this task is already counted and on its executor.
     @TaskLocal private static var isUnderWay = false
@@ -55,6 +59,7 @@ struct HeavyWorkLimiter: Sendable {
     ) async throws -> Value {
         if Self.isUnderWay { return try await body() }
         guard let share = quota.take(from: source) else {
+            log.write(.limitReached, ["limit": "heavy_work"])
             throw Self.refusal
         }
         defer { withExtendedLifetime(share) {} }

@@ -5,7 +5,6 @@ import TillDashboard
 import TillHTTP
 import TillLedger
 import TillPages
-import TillSQL
 
 extension Server {
     /// The pages for operators, and the login in front of them.
@@ -39,6 +38,7 @@ extension Server {
                 if request.path == Paths.dashboardLive { throw RefusalError(.unauthorized) }
                 return .redirect(to: request.method == .post ? .login : .login(then: request))
             }
+            RequestTrace.current?.note(caller: "operator:\(visitor.session.operatorID)")
             return try await action(
                 DashboardVisit(
                     request: request, parameters: parameters, session: visitor.session, localize: localize,
@@ -74,16 +74,15 @@ extension Server {
                 return try await action(request, parameters, localize)
             } catch let refused as RefusalError {
                 return refusal(refused, localize)
-            } catch let error as DatabaseError where error.isRetryable {
-                return refusal(RefusalError(.unavailable), localize)
             } catch {
-                return refusal(RefusalError(.internalError), localize)
+                return refusal(serverError(error), localize)
             }
         }
     }
 
     private func refusal(_ refused: RefusalError, _ localize: Localizer) -> HTTPResponse {
         let status = refused.refusal.status
+        RequestTrace.current?.note(code: refused.refusal.rawValue)
         var response = HTTPResponse.page(
             status, MessagePage.refused(refused, status: status, localize), in: localize.language)
         switch refused.refusal {

@@ -23,10 +23,15 @@ struct OperatorAuthentication: Sendable {
     private let hosts: Set<String>
     private let clock: Server.Clock
     private let entropy: Server.Entropy
+    private let log: Log
     /// The key that binds a login form to its browser. It lives as long as the process.
     private let formKey: [UInt8]
 
-    init(configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy) {
+    init(
+        configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy,
+        log: Log = .none
+    ) {
+        self.log = log
         operators = configuration.operators
         hosts = Set(["127.0.0.1", "localhost", "[::1]"] + configuration.dashboardHosts.map { $0.lowercased() })
         self.clock = clock
@@ -56,7 +61,7 @@ struct OperatorAuthentication: Sendable {
         if let header = request.headers["Authorization"] {
             let parts = header.utf8.count <= Self.tokenLimit ? header.split(separator: " ") : []
             guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw RefusalError(.unauthorized) }
-            let found = try operatorID(token: String(parts[1]), from: request.clientNetwork)
+            let found = try operatorID(token: String(parts[1]), from: request)
             return Visitor(session: DashboardSession(operatorID: found, formToken: nil))
         }
         guard let cookie = request.cookie(Self.sessionCookie), let session = sessions.find(cookie, now: clock()) else {
@@ -76,13 +81,17 @@ struct OperatorAuthentication: Sendable {
 
     /// The right token passes regardless of earlier wrong ones: with a lock-out, any client could lock operators out. A
     /// token is 256 random bits, so guessing fails; the wait bounds the record of failures.
-    func operatorID(token: String, from client: String) throws -> String {
+    func operatorID(token: String, from request: HTTPRequest) throws -> String {
         if token.utf8.count <= Self.tokenLimit {
             let digest = Digest.sha256.hash(token.utf8)
             if let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) { return found.id }
         }
-        guard !attempts.isTooMany(from: client, now: clock()) else { throw RefusalError(.tooManyRequests) }
-        throw RefusalError(.unauthorized)
+        let isTooMany = attempts.isTooMany(from: request.clientNetwork, now: clock())
+        let refusal: Refusal = isTooMany ? .tooManyRequests : .unauthorized
+        log.write(
+            .operatorRefused,
+            ["code": .text(refusal.rawValue), "network": .text(request.clientNetworkForLogs)])
+        throw RefusalError(refusal)
     }
 
     /// - Returns: the value of the session's cookie.

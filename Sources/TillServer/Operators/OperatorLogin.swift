@@ -18,8 +18,9 @@ extension Server {
         }
         let operatorID: String
         do {
-            operatorID = try operators.operatorID(token: form["token"] ?? "", from: request.clientNetwork)
+            operatorID = try operators.operatorID(token: form["token"] ?? "", from: request)
         } catch let refused as RefusalError {
+            RequestTrace.current?.note(code: refused.refusal.rawValue)
             var response = loginPage(
                 refused.refusal.status, request, localize,
                 notice: refused.refusal == .tooManyRequests ? .tooMany : .wrong, wanted: form["to"])

@@ -1,3 +1,4 @@
+import TillAPI
 import TillBilling
 import TillCrypto
 import TillHTTP
@@ -36,7 +37,7 @@ struct Idempotency: Sendable {
         }
         if let known {
             guard known.digest == digest else { throw RefusalError(.idempotencyKeyReused) }
-            return Self.response(known)
+            return replay(known)
         }
         var repeatable = call
         repeatable.repeatableID = Self.id(for: scope, secret: try await secret(of: identity))
@@ -76,6 +77,17 @@ struct Idempotency: Sendable {
     private func secret(of known: LedgerIdentity?) async throws -> [UInt8] {
         if let known { return known.secret }
         return try await ledger.identity().secret
+    }
+
+    /// A stored problem gets the id of the request that it answers now.
+    private func replay(_ answer: IdempotencyTable.Answer) -> HTTPResponse {
+        var response = Self.response(answer)
+        guard answer.status >= 400, let trace = RequestTrace.current,
+            let problem = try? JSONText.decode(ProblemDetails.self, from: answer.body)
+        else { return response }
+        trace.note(code: problem.code)
+        response.body = JSONText.encode(problem.answering(trace.requestID))
+        return response
     }
 
     private static func response(_ answer: IdempotencyTable.Answer) -> HTTPResponse {

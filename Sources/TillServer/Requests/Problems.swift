@@ -47,23 +47,31 @@ extension Server {
             var response = problem(refused.refusal, for: request, detail: refused.detail)
             if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
             return response
-        } catch let error as DatabaseError {
-            return problem(error.isRetryable ? .unavailable : .internalError, for: request)
         } catch {
-            return problem(.internalError, for: request)
+            return problem(serverError(error).refusal, for: request)
         }
+    }
+
+    /// Writes a log line about an error of this server's own, which the caller learns only by its kind.
+    func serverError(_ error: any Error) -> RefusalError {
+        let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
+        let refusal: Refusal = isRetryable ? .unavailable : .internalError
+        log.write(.serverError, ["code": .text(refusal.rawValue), "cause": .cause(error)])
+        return RefusalError(refusal)
     }
 
     func problem(_ refusal: Refusal, for request: HTTPRequest, detail: LocalizedText? = nil) -> HTTPResponse {
         let language = Language(preference: request.headers["Accept-Language"] ?? "")
-        let requestID = UniqueID(random: entropy(16)).description
+        let trace = RequestTrace.current
+        trace?.note(code: refusal.rawValue)
+        let requestID = trace?.requestID ?? freshRequestID()
         let problem = ProblemDetails(
             refusal: refusal, status: refusal.status, language: language, requestId: requestID,
             detail: detail?[language])
         var response = HTTPResponse(status: refusal.status, body: JSONText.encode(problem))
         response.headers.add("Content-Type", ProblemDetails.contentType)
         response.headers.add("Content-Language", language.rawValue)
-        response.headers.add("X-Request-Id", requestID)
+        response.headers.set("X-Request-Id", requestID)
         switch refusal {
         case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
         case .unavailable, .tooManyRequests, .tooManyOrders, .idempotencyInFlight:

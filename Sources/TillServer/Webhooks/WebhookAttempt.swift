@@ -25,6 +25,13 @@ struct WebhookAttempt: Sendable, Hashable {
     /// The receiver asks to pause all deliveries.
     var asksForRest: Bool { status == 429 || status == 503 }
 
+    /// Why it failed, for the log: without the receiver's answer, which may repeat what was sent. Nil if it succeeded.
+    var logCause: String? {
+        guard case .failed(let error) = outcome else { return nil }
+        guard let status else { return error }
+        return (300..<400).contains(status) ? "redirected, which is not followed" : "answered \(status)"
+    }
+
     /// Bytes of an answer that are kept for troubleshooting.
     private static let excerptLength = 200
 

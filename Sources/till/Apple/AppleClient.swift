@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillServer
 
 /// Calls Apple, or the configured emulator, over real HTTP: the effects of the Apple modules, and the clients built on
@@ -14,7 +15,9 @@ struct AppleClient: Sendable {
     private let fetch: Fetch
 
     /// - Throws: `CommandError` if no HTTP client can be started.
-    init(_ configuration: Configuration, process: ProcessEffects) throws {
+    ///
+    /// - Parameter log: takes a line about each request.
+    init(_ configuration: Configuration, process: ProcessEffects, log: Log = .none) throws {
         var settings = FetchConfiguration()
         // The longest answers are pages of twenty proofs, and receipts with years of purchases.
         settings.responseLimit = 32 << 20
@@ -27,7 +30,8 @@ struct AppleClient: Sendable {
                 LocalizedText(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
         effects = AppleEffects(
-            exchange: appleExchange(over: fetch.send), clock: process.clock, entropy: process.entropy,
+            exchange: logging(appleExchange(over: fetch.send), in: log, clock: process.clock), clock: process.clock,
+            entropy: process.entropy,
             pause: { try? await Task.sleep(for: .milliseconds($0)) })
         let service = configuration.appleService
         let isKeyless = service.key == nil

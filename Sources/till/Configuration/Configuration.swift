@@ -49,6 +49,8 @@ struct Configuration: Sendable {
     var drain = DrainSettings()
     /// The endpoints that receive events.
     var webhooks = WebhookSettings()
+    /// The least level of the log's lines.
+    var logLevel = Log.Level.info
     /// Files that contain a secret.
     var secretFiles: Set<String> = []
 }

@@ -48,6 +48,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case lameDuckMilliseconds = "drain.lameDuckMilliseconds"
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
+    case logLevel
 
     /// How the text of an environment variable is parsed.
     enum VariableForm: Sendable {
@@ -65,7 +66,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .xcodeCertificate, .issuerID, .keyID, .privateKey,
             .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .walletDebt,
             .refundPreference, .restorePolicy, .guestsPrefix, .receiptPolicy, .smallBusiness, .deliveryOrder,
-            .reconciliationInterval, .acceptUnprovenIDsUntil:
+            .reconciliationInterval, .acceptUnprovenIDsUntil, .logLevel:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
@@ -93,13 +94,14 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
             .reconciliationInterval, .reconciliationCustomers, .drainSeconds, .lameDuckMilliseconds,
-            .webhooksAllowPrivate:
+            .webhooksAllowPrivate, .logLevel:
             false
         }
     }
 
-    /// `apple.bundleId` is `TILL_APPLE_BUNDLE_ID`.
+    /// `apple.bundleId` is `TILL_APPLE_BUNDLE_ID`. The level of the log has a short one, because it is set by hand.
     var variable: String {
+        if self == .logLevel { return "TILL_LOG" }
         var name = "TILL_"
         for character in rawValue {
             if character == "." {

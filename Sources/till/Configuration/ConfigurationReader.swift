@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 
 /// The configuration is invalid; contains all problems at once.
 struct ConfigurationError: Error, Hashable {
@@ -90,6 +91,9 @@ struct ConfigurationReader {
         configuration.reconciliation = reconciliation
         configuration.drain = drain
         configuration.webhooks = webhooks
+        if let level = setting(.logLevel).flatMap({ reader.choice($0, of: Log.Level.self) }) {
+            configuration.logLevel = level
+        }
         configuration.secretFiles = reader.secretFiles
         return configuration
     }

@@ -18,7 +18,6 @@ extension ServeRun {
     /// - Returns: nil if the other one serves now; otherwise the server that goes on.
     /// - Throws: `CommandError` if neither can serve, because the new program changed the ledger and then failed.
     func handOver(_ running: RunningServer, _ configuration: Configuration) async throws -> RunningServer? {
-        let log = running.server.log
         log.write(.handoverBegins, ["program": .text(call.process.start.path)])
         notifications.reloading("handing over to a new program")
         let socket = try running.listener.duplicateSocket()
@@ -28,12 +27,12 @@ extension ServeRun {
             successor = try Successor.start(
                 call.process.start, environment: call.process.environment, socket: socket)
         } catch {
-            refuse((error as? CommandError)?.reasons.first?.en ?? "\(error)", by: running)
+            refuse((error as? CommandError)?.reasons.first?.en ?? "\(error)")
             return running
         }
         let first = await successor.channel.next(within: Self.startLimit, unless: { requests.isStopping })
         guard first == .message(.ready) else {
-            refuse(await reason(first, of: successor), by: running)
+            refuse(await reason(first, of: successor))
             return running
         }
         let drained = await running.stop(.handOver)
@@ -42,10 +41,11 @@ extension ServeRun {
         guard second == .message(.serving) else {
             let reason = await reason(second, of: successor)
             // The ledger is closed: a server of this program opens it again, on the same socket.
-            let again = try await RunningServer(configuration, process: call.process, socket: socket)
-            refuse(reason, by: again)
+            let again = try await RunningServer(
+                configuration, process: call.process, log: log, socket: socket)
+            refuse(reason)
             announce(again, configuration)
-            startJobs(of: again)
+            again.startJobs()
             return again
         }
         notifications.handedOver(to: successor.id)
@@ -69,11 +69,8 @@ extension ServeRun {
     }
 
     /// Says why the hand-over failed. The server goes on.
-    private func refuse(_ reason: String, by running: RunningServer) {
-        running.server.log.write(.handoverFailed, ["reason": .text(reason)])
-        call.warn(
-            LocalizedText(
-                en: "the hand-over failed, and this process goes on: \(reason)", zh: "交接失败，本进程继续服务：\(reason)"))
+    private func refuse(_ reason: String) {
+        log.write(.handoverFailed, ["reason": .text(reason)])
         notifications.ready()
     }
 }

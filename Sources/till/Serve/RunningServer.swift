@@ -20,9 +20,13 @@ final class RunningServer: Sendable {
 
     var port: UInt16 { listener.port }
 
-    /// - Parameter socket: a socket that listens already, instead of the configured address.
+    /// - Parameters:
+    ///   - log: takes the server's log lines; by default it drops them.
+    ///   - socket: a socket that listens already, instead of the configured address.
     /// - Throws: `CommandError` with the reason and the cure.
-    init(_ configuration: Configuration, process: ProcessEffects, socket: ListeningSocket? = nil) async throws {
+    init(
+        _ configuration: Configuration, process: ProcessEffects, log: Log = .none, socket: ListeningSocket? = nil
+    ) async throws {
         drainSettings = configuration.drain
         let path: String
         switch configuration.database {
@@ -40,12 +44,12 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        apple = try AppleClient(configuration, process: process)
+        apple = try AppleClient(configuration, process: process, log: log)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api,
+                log: log, appleEffects: apple.effects, serverAPI: apple.api,
                 verifyReceipt: apple.verifyReceipt, webhookSend: webhookFetch.send,
                 heavyWork: HeavyWork(signedIn: signedIn, anonymous: anonymous))
         } catch {
@@ -64,7 +68,8 @@ final class RunningServer: Sendable {
         settings.socket = socket
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
-        let router = server.router
+        let (server, router) = (server, server.router)
+        settings.refusal = { server.response(to: $0, acceptLanguage: $1) }
         do {
             listener = try Listener(
                 configuration: settings, bodyLimit: router.bodyLimit(method:path:),
@@ -92,16 +97,12 @@ final class RunningServer: Sendable {
     }
 
     /// Runs the background jobs until the task is cancelled.
-    ///
-    /// - Parameter onError: receives a job's name and the reason of its failure, in English.
-    func runJobs(onError: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
-        await jobs.run(onError: onError)
-    }
+    func runJobs() async { await jobs.run() }
 
     /// Runs the background jobs in a task of their own until the server stops.
-    func startJobs(onError: @escaping @Sendable (String, String) -> Void) {
+    func startJobs() {
         let jobs = self.jobs
-        jobRun.withLock { $0 = JobRun { await jobs.run(onError: onError) } }
+        jobRun.withLock { $0 = JobRun { await jobs.run() } }
     }
 }
 

@@ -1,5 +1,6 @@
 import TillBilling
 import TillJSON
+import TillLedger
 
 extension Command {
     /// `till serve`: the server, until it receives a stop signal or another program takes over.
@@ -20,17 +21,22 @@ extension Command {
                 收到 SIGUSR2 后启动此路径上现在的程序，并把监听套接字交给它；新程序无法服务时，本进程继续服务。
                 服务管理器传入套接字（LISTEN_FDS）时，监听该套接字。
                 """),
-        flags: Configuration.flags + [.unsafeHTTP]
+        flags: Configuration.flags + [.unsafeHTTP, .log]
     ) { call in
+        let output = try ServerLog(call)
+        defer { output.end() }
         let inherited = try InheritedSockets(call.process.environment)
         do {
             let configuration = try Configuration.load(for: call)
+            output.setLevel(configuration.logLevel)
             if let predecessor = inherited.predecessor { try await configuration.takeOver(from: predecessor) }
-            return try await ServeRun(call, inherited).run(configuration)
+            return try await ServeRun(call, inherited, output.log).run(configuration)
         } catch {
-            let reasons = (error as? CommandError)?.reasons.map(\.en) ?? ["\(error)"]
-            inherited.predecessor?.send(.failed(reasons.joined(separator: "; ")))
-            throw error
+            guard let failure = error as? CommandError else { throw error }
+            inherited.predecessor?.send(.failed(failure.reasons.map(\.en).joined(separator: "; ")))
+            guard output.format == .json else { throw error }
+            output.startFailed(failure.reasons, in: call.language)
+            return .refused
         }
     }
 }
@@ -44,27 +50,31 @@ struct ServeRun: Sendable {
 
     let call: Invocation
     let inherited: InheritedSockets
+    let log: Log
     let notifications: ServiceNotifications
     let requests: ServeRequests
 
     /// From here on signals are requests.
-    init(_ call: Invocation, _ inherited: InheritedSockets) {
+    init(_ call: Invocation, _ inherited: InheritedSockets, _ log: Log) {
         self.call = call
         self.inherited = inherited
+        self.log = log
         notifications = ServiceNotifications(environment: call.process.environment)
         requests = ServeRequests(call.process)
     }
 
     func run(_ configuration: Configuration) async throws -> ExitCode {
+        log.write(.starting, configuration.logFields)
         for warning in configuration.startWarnings + configuration.lifetimeWarnings
             + configuration.receiptWarnings + configuration.offerWarnings
         {
-            call.warn(LocalizedText(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
+            log.write(.startWarning, ["text": .text(warning(call.language))])
         }
-        var running = try await RunningServer(configuration, process: call.process, socket: inherited.listening)
+        var running = try await RunningServer(
+            configuration, process: call.process, log: log, socket: inherited.listening)
         announce(running, configuration)
         inherited.predecessor?.send(.serving)
-        startJobs(of: running)
+        running.startJobs()
         for await request in requests.all {
             switch request {
             case .upgrade:
@@ -73,7 +83,7 @@ struct ServeRun: Sendable {
             case .stop:
                 call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
                 notifications.stopping()
-                report(await running.stop(.stop), configuration.drain)
+                log.write(.stopped, ["ms": .integer(await running.stop(.stop).milliseconds)])
                 return .done
             }
         }
@@ -82,6 +92,7 @@ struct ServeRun: Sendable {
 
     func announce(_ running: RunningServer, _ configuration: Configuration) {
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
+        log.write(.listening, ["address": .text("http://\(address)")])
         if call.wantsJSON {
             let line: JSONValue = ["listening": .string("http://\(address)"), "pid": .int(Int64(processID()))]
             call.console.print(line.encoded())
@@ -89,19 +100,5 @@ struct ServeRun: Sendable {
             call.say(LocalizedText(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
         notifications.ready()
-    }
-
-    func startJobs(of running: RunningServer) {
-        running.startJobs { [call] job, why in
-            call.warn(LocalizedText(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
-        }
-    }
-
-    private func report(_ drained: RunningServer.Drained, _ settings: DrainSettings) {
-        guard drained.cutRequests > 0 else { return }
-        call.warn(
-            LocalizedText(
-                en: "\(drained.cutRequests) requests were not finished after \(settings.seconds) s and were cut off",
-                zh: "\(drained.cutRequests) 个请求在 \(settings.seconds) 秒内没有完成，已被中断"))
     }
 }

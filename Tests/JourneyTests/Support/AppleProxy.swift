@@ -5,6 +5,8 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
+import TillServer
 import TillThreads
 
 /// The line on which a server asks the emulated store in Apple's place. A test can cut it, and count its requests.
@@ -85,21 +87,25 @@ final class AppleProxy: Sendable {
     var asked: [String] { state.withLock { $0.asked } }
 
     /// The clients of the app's server: of the API, or of verifyReceipt.
-    func clients(of emulator: Emulator, time: TestClock) async throws -> (ServerAPI?, VerifyReceiptClient?) {
-        guard let secret else { return (try await serverAPI(of: emulator, time: time), nil) }
+    ///
+    /// - Parameter log: takes a line about each request.
+    func clients(
+        of emulator: Emulator, time: TestClock, log: Log = .none
+    ) async throws -> (ServerAPI?, VerifyReceiptClient?) {
+        guard let secret else { return (try await serverAPI(of: emulator, time: time, log: log), nil) }
         state.withLock { $0.emulator = emulator }
         let client = VerifyReceiptClient(
-            exchange: { [self] request async throws(AppleConnectionError) in try await exchange(request) },
+            exchange: logging(exchange(_:), in: log, clock: { time.now }),
             hosts: .emulator(at: "http://store.test"), secret: AppSharedSecret(secret))
         return (nil, client)
     }
 
     /// The API of the app that the emulator sells, over this line.
-    func serverAPI(of emulator: Emulator, time: TestClock) async throws -> ServerAPI {
+    func serverAPI(of emulator: Emulator, time: TestClock, log: Log = .none) async throws -> ServerAPI {
         state.withLock { $0.emulator = emulator }
         let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
         let effects = AppleEffects(
-            exchange: { [self] request async throws(AppleConnectionError) in try await exchange(request) },
+            exchange: logging(exchange(_:), in: log, clock: { time.now }),
             clock: { time.now }, entropy: RandomBytes.make, pause: { time.advance(seconds: max(1, $0 / 1_000)) })
         return ServerAPI(
             key: try InAppPurchaseKey(

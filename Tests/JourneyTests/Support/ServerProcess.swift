@@ -106,12 +106,16 @@ final class ServerProcess: Sendable {
 
     /// Starts `till serve` and waits until it listens.
     ///
-    /// - Parameter program: the path of a program that stands for `till`.
+    /// - Parameters:
+    ///   - program: the path of a program that stands for `till`.
+    ///   - readsErrors: false lets its stderr fill up.
     func start(
-        _ more: [String] = [], program: String? = nil
+        _ more: [String] = [], program: String? = nil, readsErrors: Bool = true
     ) async throws -> (process: TillProcess, port: UInt16) {
         try await listening(
-            TillProcess.start(["serve", "--config", configurationFile, "--json"] + more, executable: program))
+            TillProcess.start(
+                ["serve", "--config", configurationFile, "--json"] + more, executable: program,
+                readsErrors: readsErrors))
     }
 
     /// Starts `till serve` on a socket that the test holds, as a service manager does.

@@ -68,12 +68,13 @@ final class Shop: Sendable {
     ///   - appleEffects: the effects by which the server asks Apple about certificates.
     ///   - line: the line on which it asks the store about purchases; nil if it has no key.
     ///   - store: the store's Apple environment.
+    ///   - log: takes the server's log lines.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
         appleEffects: AppleEffects? = nil, line: AppleProxy? = nil, store: TillBilling.StoreEnvironment = .sandbox,
-        _ journey: (Shop) async throws -> Void
+        log: LogRecorder = LogRecorder(), _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -81,7 +82,7 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await create(reach, configuration, ledger, folder, time, (appleEffects, line), store)
+        let shop = try await create(reach, configuration, ledger, folder, time, (appleEffects, line), store, log)
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -113,7 +114,8 @@ final class Shop: Sendable {
 
     private static func create(
         _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
-        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment
+        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment,
+        _ log: LogRecorder
     ) async throws -> Shop {
         let relay = Relay()
         var store = EmulatorConfiguration()
@@ -130,11 +132,11 @@ final class Shop: Sendable {
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
-        let asks = try await apple.line?.clients(of: emulator, time: time)
+        let asks = try await apple.line?.clients(of: emulator, time: time, log: log.log)
         let start: @Sendable (ServerConfiguration) throws -> Server = { configuration in
             try Server(
                 configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-                appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1)
+                log: log.log, appleEffects: apple.effects, serverAPI: asks?.0, verifyReceipt: asks?.1)
         }
         let running = Locked(try start(configuration))
         let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
@@ -155,8 +157,12 @@ final class Shop: Sendable {
                 stops: [closeFiles])
         case .socket:
             let router = running.withLock { $0.router }
+            var settings = ListenerConfiguration()
+            settings.refusal = { refusal, language in
+                running.withLock({ $0 }).response(to: refusal, acceptLanguage: language)
+            }
             let serverListener = try Listener(
-                configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:), handler: answer)
+                configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: answer)
             let storeListener = try Listener(
                 configuration: ListenerConfiguration(), bodyLimit: emulator.router.bodyLimit(method:path:),
                 handler: emulator.respond(to:))
@@ -345,21 +351,6 @@ enum Party: Sendable {
         case .anonymous: nil
         }
     }
-}
-
-/// A clock that changes only when a test moves it.
-final class TestClock: Sendable {
-    private let instant: Locked<Instant>
-    private let start: Instant
-
-    init(seconds: Int64 = 1_790_000_000) {
-        start = Instant(seconds: seconds)
-        instant = Locked(start)
-    }
-
-    var now: Instant { instant.withLock { $0 } }
-    var wasMoved: Bool { now != start }
-    func advance(seconds: Int64) { instant.withLock { $0 = $0.adding(seconds: seconds) } }
 }
 
 /// The destination of the emulator's notifications; set once there is one.

@@ -25,13 +25,14 @@ final class TillProcess: Sendable {
     /// - Parameters:
     ///   - other: another program than `till`, by its path.
     ///   - socket: a descriptor that the process gets as number 3.
+    ///   - readsErrors: false lets its stderr fill up until it ends.
     static func start(
-        _ arguments: [String], executable other: String? = nil, socket: Int32? = nil
+        _ arguments: [String], executable other: String? = nil, socket: Int32? = nil, readsErrors: Bool = true
     ) throws -> TillProcess {
-        try TillProcess(other ?? executable.path, arguments, socket: socket)
+        try TillProcess(other ?? executable.path, arguments, socket: socket, readsErrors: readsErrors)
     }
 
-    private init(_ program: String, _ arguments: [String], socket: Int32?) throws {
+    private init(_ program: String, _ arguments: [String], socket: Int32?, readsErrors: Bool) throws {
         let (stdin, stdout, stderr) = (try Ends(), try Ends(), try Ends())
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -68,16 +69,21 @@ final class TillProcess: Sendable {
         } end: {
             continuation.finish()
         }
-        Self.read(stderr.read) {
-            _ = errors.add($0)
-        } end: {
-            ending.isSilent = true
+        if readsErrors {
+            Self.read(stderr.read) {
+                _ = errors.add($0)
+            } end: {
+                ending.isSilent = true
+            }
         }
         Thread.detachNewThread {
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
             // As the macros WIFEXITED and WTERMSIG compute it.
             ending.code = status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f)
+            guard !readsErrors else { return }
+            close(stderr.read)
+            ending.isSilent = true
         }
     }
 
@@ -112,10 +118,17 @@ final class TillProcess: Sendable {
 
     var complaints: String { errors.text }
 
-    /// Its stderr without the warnings at its start: the tests' tokens contain no `iat`.
+    /// The log lines of `till serve --log json`.
+    var logLines: [JSONValue] {
+        get throws { try complaints.split(separator: "\n").map { try JSONValue(decoding: String($0)) } }
+    }
+
+    /// Its stderr without the log's record of an ordinary run, and without the warnings at its start: the tests' tokens
+    /// contain no `iat`.
     var complaintsBesideWarnings: [Substring] {
         complaints.split(separator: "\n").filter {
-            !$0.contains("maximumLifetime") && !$0.contains("neither an In-App Purchase Key")
+            !$0.contains(#""level":"info""#) && !$0.contains(#""event":"start_warning""#)
+                && !$0.contains(#""of":"request""#)
         }
     }
 

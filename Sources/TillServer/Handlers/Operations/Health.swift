@@ -39,6 +39,7 @@ extension Server {
             _ = try await database.read { try OrderTable($0).find(rowID: 1) }
             return nil
         } catch {
+            _ = serverError(error)
             return (error as? DatabaseError)?.kind.rawValue ?? "unknown"
         }
     }

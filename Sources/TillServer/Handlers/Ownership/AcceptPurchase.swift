@@ -48,6 +48,7 @@ extension Server {
             else { throw RefusalError(.unknownTransaction) }
             return ClaimReply(try accept(stored, claimID, as: user, actor: actor, inputs.begin(), connection))
         }
+        inputs.writeLog()
         return JSONText.response(200, reply)
     }
 

@@ -63,6 +63,8 @@ private struct RestoreRun {
                 purchase = try await server.ledger.intake.verify(token)
             } else {
                 guard server.unknownSigners.mayVerify(token, for: credential, now: server.clock()) else {
+                    server.log.write(
+                        .limitReached, ["limit": "unknown_signers", "caller": .text(credential.name)])
                     throw HeavyWorkLimiter.refusal
                 }
                 purchase = try await server.heavy.run(for: credential) {

@@ -42,6 +42,7 @@ extension Server {
         guard case .user(let user) = bearer.credential else {
             throw RefusalError(.unauthorized, "must be a user token", zh: "应为用户令牌")
         }
+        RequestTrace.current?.note(caller: bearer.credential.name)
         try await record(bearer)
         return user
     }

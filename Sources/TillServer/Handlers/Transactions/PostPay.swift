@@ -52,6 +52,7 @@ extension Server {
         guard token.utf8.count <= Authentication.maximumLength,
             let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
         else { throw RefusalError(.unauthorized, "token: must be a user token", zh: "token：应为用户令牌") }
+        RequestTrace.current?.note(caller: bearer.credential.name)
         try await record(bearer)
         return user
     }

@@ -19,7 +19,12 @@ extension Server {
             guard
                 verifier.knowsSigner(of: payload)
                     || unknownSigners.mayVerify(payload, forAnonymous: request.clientNetwork, now: clock())
-            else { throw HeavyWorkLimiter.refusal }
+            else {
+                log.write(
+                    .limitReached,
+                    ["limit": "unknown_signers", "network": .text(request.clientNetworkForLogs)])
+                throw HeavyWorkLimiter.refusal
+            }
             return try await receiveNotification(payload, call)
         }
     }
@@ -33,7 +38,8 @@ extension Server {
         do throws(ProofError) {
             reading = try await verifier.notification(payload)
         } catch {
-            try await ledger.intake.refusals.write(error, fromAnonymous: call.request.clientNetwork)
+            try await ledger.intake.refusals.write(
+                error, fromAnonymous: call.request.clientNetwork, shortened: call.request.clientNetworkForLogs)
             throw RefusalError(error)
         }
         let uuid = try InputLimits.string(reading.id, "notificationUUID", 64)
@@ -43,6 +49,9 @@ extension Server {
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
             guard foreignRateLimit.take(call.request.clientNetwork, now: clock()) else {
+                log.write(
+                    .limitReached,
+                    ["limit": "foreign_notifications", "network": .text(call.request.clientNetworkForLogs)])
                 throw RefusalError(.tooManyRequests, "too many notifications for other apps", zh: "其他 App 的通知过多")
             }
         }

@@ -70,6 +70,7 @@ extension Server {
             return try await verify()
         }
         if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: clock()) {
+            log.write(.limitReached, ["limit": "unknown_signers", "caller": .text(credential.name)])
             throw HeavyWorkLimiter.refusal
         }
         return try await heavy.run(for: credential, verify)

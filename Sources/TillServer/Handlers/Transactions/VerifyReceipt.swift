@@ -29,6 +29,7 @@ extension Server {
             return Self.response(receiptResponses.answer(query, later, at: clock()))
         } catch {
             // Without the ledger, the answer could miss a refund.
+            _ = serverError(error)
             return Self.verifyReceiptIsBusy
         }
     }
