@@ -228,7 +228,7 @@ private struct Program {
 
     init(in folder: URL) throws {
         path = folder.appendingPathComponent("till").path
-        try FileManager.default.linkItem(atPath: TillProcess.executable.path, toPath: path)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: TillProcess.executable.path)
     }
 
     func replace(with text: String) throws {
@@ -238,7 +238,8 @@ private struct Program {
     }
 
     func restore() throws {
-        try FileManager.default.linkItem(atPath: TillProcess.executable.path, toPath: path + ".new")
+        try FileManager.default.createSymbolicLink(
+            atPath: path + ".new", withDestinationPath: TillProcess.executable.path)
         #expect(rename(path + ".new", path) == 0)
     }
 }
