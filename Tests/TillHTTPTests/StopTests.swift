@@ -7,7 +7,7 @@ import Testing
 /// Stopping loses nothing: every accepted request is answered.
 @Suite(.serialized) struct StopTests {
     @Test(
-        "Requests in progress are answered, and one that still arrives, each with Connection: close; a new connection is refused"
+        "Requests in progress and one that still arrives are answered and closed; a new connection is refused"
     )
     func phases() async throws {
         try await blocking {

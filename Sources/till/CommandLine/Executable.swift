@@ -17,7 +17,9 @@ struct ProgramStart: Sendable {
     static func ofProcess() -> ProgramStart {
         let arguments = CommandLine.arguments
         let own = (try? Executable.own()) ?? ""
-        guard let name = arguments.first, name.contains("/") else { return ProgramStart(path: own, arguments: arguments) }
+        guard let name = arguments.first, name.contains("/") else {
+            return ProgramStart(path: own, arguments: arguments)
+        }
         return ProgramStart(path: name.hasPrefix("/") ? name : workingDirectory() + "/" + name, arguments: arguments)
     }
 
