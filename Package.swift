@@ -205,8 +205,8 @@ let package = Package(
         .testTarget(
             name: "TillCommandTests",
             dependencies: [
-                "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer",
-                "TillSQL", "TillLedger", "TillSQLite", "TillEmulator",
+                "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillHTTP",
+                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillEmulator",
             ]
         ),
         .testTarget(

@@ -98,10 +98,12 @@ import TillThreads
                     group.addTask {
                         var number = 0
                         while !isOver.withLock({ $0 }) {
-                            let order = ProvenOrder(of: "c\(client)", number)
+                            // A user's orders are limited.
+                            let user = "c\(client)-\(number)"
+                            let order = ProvenOrder(of: user, number)
                             let reply = try await files.send(
                                 port, .post, "/v1/orders", order.opening(["productId": .string(Shop.points60)]),
-                                as: .user("c\(client)"))
+                                as: .user(user))
                             if reply.status != 201 { failures.withLock { $0.append("\(reply.status)") } }
                             answered.withLock { $0 += 1 }
                             number += 1
@@ -174,7 +176,8 @@ import TillThreads
         try await ServerProcess.withFiles { files in
             let (process, port) = try await files.start(program: try Program(in: files.folder).path)
             let sqlite = try TillProcess.start(
-                [files.ledgerFile, "PRAGMA user_version = 999"], executable: "/usr/bin/sqlite3")
+                ["-cmd", ".timeout 10000", files.ledgerFile, "PRAGMA user_version = 999"],
+                executable: "/usr/bin/sqlite3")
             #expect(await sqlite.finish().code == 0)
             process.send(SIGUSR2)
             for _ in 0..<1_000 where !process.complaints.contains("handover_failed") {
@@ -228,7 +231,7 @@ private struct Program {
 
     init(in folder: URL) throws {
         path = folder.appendingPathComponent("till").path
-        try FileManager.default.linkItem(atPath: TillProcess.executable.path, toPath: path)
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: TillProcess.executable.path)
     }
 
     func replace(with text: String) throws {
@@ -238,7 +241,8 @@ private struct Program {
     }
 
     func restore() throws {
-        try FileManager.default.linkItem(atPath: TillProcess.executable.path, toPath: path + ".new")
+        try FileManager.default.createSymbolicLink(
+            atPath: path + ".new", withDestinationPath: TillProcess.executable.path)
         #expect(rename(path + ".new", path) == 0)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// Stopping loses nothing: every accepted request is answered.
 @Suite(.serialized) struct StopTests {
     @Test(
-        "Requests in progress are answered, and one that still arrives, each with Connection: close; a new connection is refused"
+        "Requests in progress and one that still arrives are answered and closed; a new connection is refused"
     )
     func phases() async throws {
         try await blocking {
@@ -109,12 +109,12 @@ import Testing
     @Test("A socket that a service manager holds goes on to take connections after the stop")
     func activated() async throws {
         try await blocking {
-            let holder = try ListeningSocket(address: "127.0.0.1", port: 0)
-            defer { holder.close() }
+            let held = try ListeningSocket(address: "127.0.0.1", port: 0)
+            defer { held.close() }
             var configuration = ListenerConfiguration()
-            configuration.socket = try ListeningSocket(inheriting: holder.descriptor, isHeldElsewhere: true)
+            configuration.socket = try ListeningSocket(inheriting: held.descriptor, isHeldElsewhere: true)
             for round in 0..<2 {
-                let waiting = try #require(RawConnection(port: holder.port), "round \(round)")
+                let waiting = try #require(RawConnection(port: held.port), "round \(round)")
                 waiting.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 let listener = try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
                 #expect(try #require(waiting.receive()).status == 200)

@@ -8,8 +8,8 @@ struct UpgradeAudit {
     let path: String
     let schema: DatabaseSchema
 
-    /// Returns what is wrong: answered grants that are missing or there twice, balances that differ from their postings,
-    /// rows that the backfill left out.
+    /// Returns what is wrong: answered grants that are missing or there twice, balances that differ from their
+    /// postings, rows that the backfill left out.
     func findings(answered: [Int]) async throws -> [String] {
         let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(schema))
         let hasBackfill = schema.hasBackfills

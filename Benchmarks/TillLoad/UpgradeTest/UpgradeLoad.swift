@@ -81,10 +81,9 @@ final class UpgradeLoad: Sendable {
         let paid = send(
             RawClient.request(
                 "/v1/transactions", body: Array(#"{"signedTransaction":"\#(proof)"}"#.utf8), key: LoadSet.secretKey))
-        guard paid.status == 200, String(decoding: paid.body, as: UTF8.self).contains(#""outcome":"granted""#) else {
-            return fail(
-                "purchase \(number): the proof was answered \(paid.status) \(String(decoding: paid.body, as: UTF8.self))"
-            )
+        let answer = String(decoding: paid.body, as: UTF8.self)
+        guard paid.status == 200, answer.contains(#""outcome":"granted""#) else {
+            return fail("purchase \(number): the proof was answered \(paid.status) \(answer)")
         }
         tally.withLock { $0.granted.append(number) }
     }

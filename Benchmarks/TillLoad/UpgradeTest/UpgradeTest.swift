@@ -125,13 +125,12 @@ struct UpgradeTest {
         for failure in (tally.failures + findings).prefix(20) { say(failure) }
         let handOvers = plan.handOvers.sorted()
         say("\(plan.handOvers.count) replacements and \(plan.refusals) refused programs in \(seconds) s")
-        say(
-            "from signal to listening: \(handOvers[handOvers.count / 2]) ms (median), \(handOvers.last ?? 0) ms (longest)"
-        )
+        let (median, longestHandOver) = (handOvers[handOvers.count / 2], handOvers.last ?? 0)
+        say("from signal to listening: \(median) ms (median), \(longestHandOver) ms (longest)")
         say(
             """
-            \(tally.requests) requests, \(tally.failures.count) failed; an answer took \(milliseconds(0.5)) ms (median), \
-            \(milliseconds(0.99)) ms (p99), \(milliseconds(1)) ms (longest)
+            \(tally.requests) requests, \(tally.failures.count) failed; an answer took \(milliseconds(0.5)) ms \
+            (median), \(milliseconds(0.99)) ms (p99), \(milliseconds(1)) ms (longest)
             """)
         say("\(tally.granted.count) grants were answered; the audit of the ledger has \(findings.count) findings")
         let longest = (times.last ?? 0) * 1_000

@@ -87,7 +87,7 @@ final class UpgradedServer: Sendable {
         guard let old = id else { throw LoadError("no server runs") }
         let refusals = self.refusals().count
         let began = ContinuousClock.now
-        kill(old, SIGUSR2)
+        Foundation.kill(old, SIGUSR2)
         let outcome = Locked<Outcome?>(nil)
         try await wait("no hand-over: \(complaints())") { [self] in
             if let id, id != old {
@@ -128,7 +128,10 @@ final class UpgradedServer: Sendable {
 
     private func read(_ output: FileHandle) {
         var rest = Data()
-        while let chunk = try? output.read(upToCount: 4_096), !chunk.isEmpty {
+        while true {
+            // Not `read(upToCount:)`, which waits for all its bytes.
+            let chunk = output.availableData
+            guard !chunk.isEmpty else { return }
             rest += chunk
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = rest[..<end]

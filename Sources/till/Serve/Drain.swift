@@ -23,8 +23,8 @@ extension RunningServer {
     /// Milliseconds for which answers close their connections before a hand-over stops accepting: clients in the middle
     /// of their work come back with new connections, which wait for the successor.
     private static let handOverNotice = 300
-    /// A hand-over waits for a moment without requests that are older than this, so that new connections do not wait for
-    /// one slow answer.
+    /// A hand-over waits for a moment without requests that are older than this, so that new connections do not wait
+    /// for one slow answer.
     private static let slowMilliseconds = 100
 
     /// Answers what was accepted, lets the jobs end at a safe point, then closes the ledger.

@@ -10,9 +10,9 @@ extension Server {
         JSONText.response(200, ["status": "ok"])
     }
 
-    /// `GET /readyz`: 200 if the ledger can be read and written, otherwise 503 with the fault. A server that is about to
-    /// stop answers 503 too, so that balancers send new requests elsewhere. The address needs no
-    /// credential, so the check writes to the ledger at most once a second.
+    /// `GET /readyz`: 200 if the ledger can be read and written, otherwise 503 with the fault. A server that is about
+    /// to stop answers 503 too, so that balancers send new requests elsewhere. The address needs no credential, so the
+    /// check writes to the ledger at most once a second.
     func readReadiness(_ call: Call) async throws -> HTTPResponse {
         struct Readiness: Encodable {
             let status: String
