@@ -6,7 +6,6 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 import TillServer
-import TillThreads
 
 /// The background jobs: a stalled queue delays no other queue, and shows in the metrics.
 @Suite("Jobs beside the requests") struct JobJourneys {
@@ -130,10 +129,10 @@ import TillThreads
         }
     }
 
-    @Test("A failing job reports it once a minute, and the age of its last success grows")
+    @Test("A failing job is in the log with its cause, and the age of its last success grows")
     func failingJob() async throws {
-        let line = AppleProxy()
-        try await Shop.open(change: Self.watched, line: line) { shop in
+        let (line, log) = (AppleProxy(), LogRecorder())
+        try await Shop.open(change: Self.watched, line: line, log: log) { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             #expect(try await post(payment, to: shop)["finish"] == true)
             _ = try await shop.ledger.write { connection in
@@ -142,15 +141,14 @@ import TillThreads
                     CREATE TRIGGER kept BEFORE DELETE ON saved_proofs BEGIN SELECT RAISE(ABORT, 'kept'); END
                     """, [])
             }
-            let reported = Locked<[String]>([])
             let jobs = BackgroundJobs(shop.server, pause: Self.shortPause)
-            let run = Task { await jobs.run { job, why in reported.withLock { $0.append("\(job) \(why)") } } }
+            let run = Task { await jobs.run() }
             defer { run.cancel() }
-            #expect(await eventually { reported.withLock { $0.count } == 1 })
-            try await Task.sleep(for: .milliseconds(200))
-            #expect(reported.withLock { $0 }.map { $0.hasPrefix("savedProofs constraint: ") } == [true])
+            #expect(await eventually { log.lines(.jobFailed).count > 1 })
+            let failed = log.lines(.jobFailed)
+            #expect(failed.allSatisfy { $0.text("job") == "savedProofs" }, "\(failed)")
+            #expect(failed.allSatisfy { $0.text("cause")?.hasPrefix("constraint: ") == true }, "\(failed)")
             shop.time.advance(seconds: 61)
-            #expect(await eventually { reported.withLock { $0.count } == 2 })
             let figures = try await figures(shop)
             #expect(figures[#"till_job_last_success_age_seconds{job="savedProofs"}"#].map { $0 >= 61 } == true)
             #expect(

@@ -74,6 +74,9 @@ public struct DryRuns: Sendable {
                 failure = "the ledger cannot be read: \(error)"
             }
             let (ending, now) = (failure, ledger.clock())
+            if let ending {
+                ledger.log.write(.reconciliationFailed, ["reason": "dry_run", "cause": .text(ending)])
+            }
             queue.update(run.id) { run in
                 run.failure = ending
                 run.endedAt = now

@@ -39,17 +39,26 @@ struct OrderNumberClaim: Sendable {
         guard let number = claim.orderNumber else { return ClaimReply(claim) }
         let answer = try await ask(number, for: claim)
         let now = server.clock()
-        return try await server.database.write(locking: [.customer(claim.user)]) { connection in
+        let due = now.adding(seconds: PurchaseIntake.pause(after: claim.attempts + 1))
+        let reply = try await server.database.write(locking: [.customer(claim.user)]) { connection in
             let claims = ClaimTable(connection)
             switch answer {
             case .found(let found): try claims.end(claim.rowID, .answered, answer: text(of: found), at: now)
             case .unknown: try claims.end(claim.rowID, .unknown, answer: "[]", at: now)
             case .later(let why, let instant):
-                let due = now.adding(seconds: PurchaseIntake.pause(after: claim.attempts + 1))
                 try claims.postpone(claim.rowID, until: max(due, instant ?? due), detail: why)
             }
             return ClaimReply(try claims.find(claim.id) ?? claim)
         }
+        if case .later(let why, let instant) = answer {
+            server.log.write(
+                .proofPostponed,
+                [
+                    "kind": "order_number", "attempts": .integer(claim.attempts + 1), "cause": .text(why),
+                    "nextAt": .text(max(due, instant ?? due).rfc3339),
+                ])
+        }
+        return reply
     }
 
     private func text(of found: [ClaimedTransaction]) -> String {

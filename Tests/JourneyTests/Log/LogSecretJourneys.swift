@@ -46,7 +46,7 @@ import TillServer
             let payment = try await shop.pay(token: order)
             secrets.add(payment.signed)
             secrets.all.append(String(payment.receipt.prefix(80)))
-            let forged = try #require(try Issuer.forged(payment.signed, at: shop.time.now) { RandomBytes.make($0) })
+            let forged = try #require(try Issuer.forged(payment.signed, at: shop.time.now) { RandomBytes.make(16) })
             secrets.add(forged)
             for proof in [forged, payment.signed, payment.signed, "not a proof"] {
                 _ = try await shop.submit(proof, as: .bearer(token), orderID: order)
