@@ -132,7 +132,7 @@ import TillThreads
         }
     }
 
-    @Test("If the new program can't serve, the running one goes on and says why")
+    @Test("If the new program can't serve, the running one goes on and says why", .slow)
     func refused() async throws {
         try await ServerProcess.withFiles { files in
             let program = try Program(in: files.folder)
@@ -201,7 +201,10 @@ import TillThreads
                 try await Task.sleep(for: .milliseconds(10))
             }
             process.send(SIGTERM)
+            // The stop ends the new program too, at once: it must not have inherited blocked signals.
+            let began = ContinuousClock.now
             #expect(await process.end() == 0, "\(process.complaints)")
+            #expect(ContinuousClock.now - began < .seconds(5))
             #expect(process.complaints.contains("the server was stopped meanwhile"), "\(process.complaints)")
         }
     }

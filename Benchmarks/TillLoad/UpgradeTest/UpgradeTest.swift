@@ -95,7 +95,8 @@ struct UpgradeTest {
         try await PastYears(path: set.ledger, purchases: 40_000).write()
         let server = UpgradedServer(set)
         let expand = UpgradeTestSchema.expand
-        try server.install(UpgradedServer.Version(program: next, schema: expand.rawValue))
+        let program = try UpgradedServer.copy(next, to: set.directory.appendingPathComponent("next").path)
+        try server.install(UpgradedServer.Version(program: program, schema: expand.rawValue))
         let audit = UpgradeAudit(path: set.ledger, schema: expand.schema)
         var left: [Int64] = []
         for _ in 0..<5 {

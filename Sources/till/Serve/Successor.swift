@@ -43,8 +43,16 @@ struct Successor: Sendable {
         let arguments = program.arguments.map { strdup($0) } + [nil]
         let settings = variables.sorted { $0.key < $1.key }.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for text in arguments + settings { free(text) } }
+        // The threads of Swift's tasks block signals, and a process inherits that from the thread that starts it.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var blocked = sigset_t()
+        sigemptyset(&blocked)
+        posix_spawnattr_setsigmask(&attributes, &blocked)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var id = pid_t()
-        let code = posix_spawn(&id, program.path, &actions, nil, arguments, settings)
+        let code = posix_spawn(&id, program.path, &actions, &attributes, arguments, settings)
         guard code == 0 else { throw failure("posix_spawn of \(shown(program.path))", code) }
         return Successor(id: id, channel: own)
     }
