@@ -1,5 +1,6 @@
 import TillBilling
 import TillLedger
+import TillSQL
 import TillThreads
 
 /// Everything that a server does besides answering requests. Each job processes whatever is due; work that a crash
