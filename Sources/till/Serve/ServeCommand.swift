@@ -83,7 +83,8 @@ struct ServeRun: Sendable {
             case .stop:
                 call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
                 notifications.stopping()
-                log.write(.stopped, ["ms": .integer(await running.stop(.stop).milliseconds)])
+                let drained = await running.stop(.stop)
+                log.write(.stopped, ["ms": .integer(drained.milliseconds)])
                 return .done
             }
         }
