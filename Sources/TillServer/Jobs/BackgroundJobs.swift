@@ -1,5 +1,6 @@
 import TillBilling
 import TillLedger
+import TillSQL
 import TillThreads
 
 /// Everything that a server does besides answering requests. Each job processes whatever is due; work that a crash
@@ -61,20 +62,25 @@ public struct BackgroundJobs: Sendable {
 
     /// Create this before the server answers its first request: a new webhook endpoint gets the events from then on.
     ///
-    /// - Parameter pause: returns after that many milliseconds, or at once when the calling task is cancelled.
-    public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
-        self.init(current: { server }, pause: pause)
+    /// - Parameters:
+    ///   - schema: the schema that the ledger was opened with; its backfills become a job.
+    ///   - pause: returns after that many milliseconds, or at once when the calling task is cancelled.
+    public init(_ server: Server, schema: DatabaseSchema = .ledger, pause: @escaping @Sendable (Int64) async -> Void) {
+        self.init(current: { server }, schema: schema, pause: pause)
     }
 
     /// For a server whose configuration changes without a restart.
     ///
     /// - Parameter current: the server as it is configured now. Each pass asks once, and ends with the same answer.
-    public init(current: @escaping @Sendable () -> Server, pause: @escaping @Sendable (Int64) async -> Void) {
+    public init(
+        current: @escaping @Sendable () -> Server, schema: DatabaseSchema = .ledger,
+        pause: @escaping @Sendable (Int64) async -> Void
+    ) {
         let startedAt = current().clock()
         let deliveries = Job(name: Self.webhooks, interval: Self.webhookInterval) { server in
             _ = try await WebhookDeliveries(server, startedAt: server.changedAt ?? startedAt).deliverAll()
         }
-        all = Self.usual + [deliveries]
+        all = Self.usual + [deliveries] + (schema.hasBackfills ? [BackfillJob.job(of: schema)] : [])
         self.current = current
         self.pause = pause
     }

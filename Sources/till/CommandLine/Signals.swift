@@ -24,6 +24,7 @@ final class Signals: Sendable {
         /// A SIGHUP that no call has returned yet.
         var hasHungUp = false
         var hangUpWaiter: CheckedContinuation<Bool, Never>?
+        var upgrades: AsyncStream<Void>.Continuation?
     }
 
     private let state = Locked(State())
@@ -55,6 +56,14 @@ final class Signals: Sendable {
     func waitForStop() -> @Sendable () async -> Void {
         state.withLock { $0.isAwaited = true }
         return { await self.untilStopped() }
+    }
+
+    /// From now on SIGUSR2 is an element of the returned stream; before, it ends the process by its default action.
+    func upgradeRequests() -> AsyncStream<Void> {
+        let (requests, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        state.withLock { $0.upgrades = continuation }
+        install(SIGUSR2) { note($0) }
+        return requests
     }
 
     private func untilStopped() async {
@@ -124,6 +133,10 @@ final class Signals: Sendable {
             guard read(pipeOut, &number, 1) == 1 else { continue }
             if Int32(number) == SIGHUP {
                 hungUp()
+                continue
+            }
+            if Int32(number) == SIGUSR2 {
+                state.withLock { $0.upgrades }?.yield()
                 continue
             }
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in

@@ -44,6 +44,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case lateAfterDays = "delivery.lateAfterDays"
     case reconciliationInterval = "reconciliation.interval"
     case reconciliationCustomers = "reconciliation.customersPerRun"
+    case drainSeconds = "drain.seconds"
+    case lameDuckMilliseconds = "drain.lameDuckMilliseconds"
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
     case logLevel
@@ -74,8 +76,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
-            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear, .userRate, .userBurst,
-            .keyRate, .keyBurst, .addressRate, .addressBurst:
+            .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear, .drainSeconds,
+            .lameDuckMilliseconds, .userRate, .userBurst, .keyRate, .keyBurst, .addressRate, .addressBurst:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -97,8 +99,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
-            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate, .logLevel, .userRate, .userBurst,
-            .keyRate, .keyBurst, .addressRate, .addressBurst:
+            .reconciliationInterval, .reconciliationCustomers, .drainSeconds, .lameDuckMilliseconds,
+            .webhooksAllowPrivate, .logLevel, .userRate, .userBurst, .keyRate, .keyBurst, .addressRate, .addressBurst:
             false
         }
     }
@@ -143,8 +145,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The nested objects.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
-        "reconciliation",
-        "webhooks", "limits",
+        "reconciliation", "drain", "webhooks", "limits",
     ]
     /// The keys of one nested object.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
