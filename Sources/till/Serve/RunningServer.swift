@@ -48,13 +48,7 @@ final class RunningServer: Sendable {
         case .sqlite(let file): path = file
         }
         var monitoring = Monitoring.real(configuration, ledger: path)
-        var options = SQLiteDatabase.Options(.served)
-        options.commitWatch = monitoring.commitWatch
-        do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
-        } catch {
-            throw error.failure(ledger: shown(path))
-        }
+        ledger = try Self.open(ledger: path, monitoring)
         let (signedIn, anonymous): (WorkThread, WorkThread)
         do {
             (signedIn, anonymous) = (try WorkThread(niceness: 5), try WorkThread(niceness: 10))
@@ -113,6 +107,16 @@ final class RunningServer: Sendable {
         } catch {
             for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
+        }
+    }
+
+    private static func open(ledger path: String, _ monitoring: Monitoring) throws -> SQLiteDatabase {
+        var options = SQLiteDatabase.Options(.served)
+        options.commitWatch = monitoring.commitWatch
+        do {
+            return try SQLiteDatabase.open(path: path, role: .server, options: options)
+        } catch {
+            throw error.failure(ledger: shown(path))
         }
     }
 
