@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test test-all demo bench docs surface kill-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench docs surface kill-test upgrade-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -21,7 +21,7 @@ JSON ?=
 KEEP ?=
 
 help: ## this list · 本清单
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 deps: ## install the packages that are missing · 安装缺少的软件包
 	@scripts/install-packages build test
@@ -65,6 +65,10 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }
 	@scripts/install-packages build test
 	scripts/kill-test
+
+upgrade-test: ## replace the running program a hundred times under load · 负载下更换运行中的程序一百次
+	@scripts/install-packages build test
+	scripts/upgrade-test
 
 # `make simulate SEEDS=500`: the whole set takes hours.
 SEEDS ?=

@@ -5,6 +5,8 @@ import Foundation
 final class RawClient {
     private let port: UInt16
     private var descriptor: Int32 = -1
+    /// The body of the last response.
+    private(set) var body: [UInt8] = []
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
     init(port: UInt16) { self.port = port }
@@ -25,6 +27,8 @@ final class RawClient {
     ///
     /// - Returns: the status; 0 if the connection ended without a response.
     func send(_ request: [UInt8]) -> Int {
+        body = []
+        if isClosedByServer { hangUp() }
         if descriptor < 0, !connect() { return 0 }
         var sent = 0
         request.withUnsafeBytes { bytes in
@@ -39,6 +43,12 @@ final class RawClient {
         let status = receive()
         if status == 0 || sent < request.count { hangUp() }
         return status
+    }
+
+    /// Whether the server has closed the idle connection. Every HTTP client looks before it uses one again.
+    private var isClosedByServer: Bool {
+        var byte: UInt8 = 0
+        return descriptor >= 0 && recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) == 0
     }
 
     private func connect() -> Bool {
@@ -78,6 +88,7 @@ final class RawClient {
             let head = String(decoding: answer[..<end], as: UTF8.self).lowercased()
             let length = Self.number(after: "content-length: ", in: head) ?? 0
             guard answer.count >= end + length else { continue }
+            body = Array(answer[end..<(end + length)])
             if head.contains("\r\nconnection: close") { hangUp() }
             return Self.number(after: "http/1.1 ", in: head) ?? 0
         }

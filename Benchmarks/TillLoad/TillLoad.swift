@@ -53,6 +53,10 @@ struct TillLoad {
                                                      profile of it: scripts/purchase-files
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
+               till-load upgrade DIR TILL NEXT|- REPLACEMENTS PURCHASES [LIMIT]
+                                                     replace the program of the server TILL under load, with PURCHASES
+                                                     in its ledger; NEXT serves the schemas of later releases. Fails if
+                                                     a request fails, or an answer takes LIMIT ms (1000)
         """
 
     static func main() async {
@@ -95,6 +99,13 @@ struct TillLoad {
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
         case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
+        case ("upgrade", 6), ("upgrade", 7):
+            let test = UpgradeTest(
+                till: arguments[2], next: arguments[3] == "-" ? nil : arguments[3], set: LoadSet(arguments[1]),
+                replacements: try number(arguments[4], "REPLACEMENTS"),
+                purchases: try number(arguments[5], "PURCHASES"),
+                limit: arguments.count == 7 ? try number(arguments[6], "LIMIT") : 1_000)
+            try await test.run()
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5
             guard !isPlanted || arguments[4] == "--planted" else { fallthrough }

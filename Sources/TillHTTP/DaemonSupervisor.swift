@@ -10,11 +10,11 @@ import Synchronization
 /// Enforces a running daemon's deadlines, and stops it without losing a response. Used by one thread.
 struct DaemonSupervisor: @unchecked Sendable {
     let daemon: OpaquePointer
-    let socket: Int32
+    let socket: ListeningSocket
     let core: ListenerCore
 
-    /// A client that was just answered may already have sent its next request; requests are answered for this long.
-    private static let quietMilliseconds = 200
+    /// How long libmicrohttpd's threads may take to hand over a connection that they accepted before they stopped.
+    private static let settlingMilliseconds = 20
     /// The time in which responses written at the end of the grace period are sent.
     private static let closingMilliseconds = 2_000
 
@@ -47,24 +47,46 @@ struct DaemonSupervisor: @unchecked Sendable {
         }
     }
 
-    /// Accepts no new connection and waits until every request is served or the grace period ends. Without an open
-    /// connection, no request can be in transit.
-    func drain(until graceEnd: () -> Int) {
-        core.isStopping.store(true, ordering: .sequentiallyConsistent)
+    /// Accepts no new connection and waits until every request is served or the grace period ends. Requests that still
+    /// arrive on open connections are served too, and each answer ends its connection. Without an open connection, no
+    /// request can be in transit.
+    ///
+    /// - Returns: how many requests were cut off.
+    func drain(until end: () -> DrainLimits) -> Int {
+        core.isLeaving.store(true, ordering: .sequentiallyConsistent)
         MHD_quiesce_daemon(daemon)
-        shutdown(socket, shutBoth)
-        let quietUntil = monotonicMilliseconds() + Self.quietMilliseconds
-        while monotonicMilliseconds() < max(quietUntil, graceEnd()) {
-            if monotonicMilliseconds() >= quietUntil, core.table.withLock({ $0.busy }) == 0 { return }
+        // Refuses connections at once, unless another process goes on to accept them.
+        if !end().keepsSocket { shutdown(socket.descriptor, shutBoth) }
+        let began = monotonicMilliseconds()
+        var cut = 0
+        while true {
+            let (now, limits) = (monotonicMilliseconds(), end())
+            guard now < max(began + limits.quiet, limits.graceEnd) else { break }
+            if now >= began + Self.settlingMilliseconds, core.table.withLock({ $0.count }) == 0 { return cut }
+            if now >= began + limits.quiet, isQuiet { return cut }
             enforceDeadlines()
-            if core.table.withLock({ $0.count }) == 0 { return }
+            if now >= limits.arrivalEnd { cut += cutArriving() }
             usleep(5_000)
         }
-        cutOff()
+        return cut + cutOff()
     }
 
-    /// At the end of the grace period: cancels the handlers that still run and answers their clients 503.
-    private func cutOff() {
+    /// Whether no request is in progress, and none waits unread in a socket.
+    private var isQuiet: Bool {
+        core.table.withLock { table in
+            guard table.busy == 0 else { return false }
+            return !table.slots.contains { slot in
+                var byte: UInt8 = 0
+                return slot.phase == .waiting && recv(slot.socket, &byte, 1, peek | dontWait) > 0
+            }
+        }
+    }
+
+    /// At the end of the grace period: cancels the handlers that still run, and answers their clients and those of
+    /// incomplete requests 503.
+    private func cutOff() -> Int {
+        core.isStopping.store(true, ordering: .sequentiallyConsistent)
+        var cut = cutArriving()
         let running = core.table.withLock { table in
             table.slots.compactMap { $0.phase == .handling ? $0.exchange : nil }
         }
@@ -72,15 +94,50 @@ struct DaemonSupervisor: @unchecked Sendable {
             let task = core.table.withLock { _ in exchange.task }
             task?.cancel()
             let refusal = ListenerRefusal.cutOff(retryAfter: ListenerCore.retryAfterSeconds)
-            core.finish(exchange, core.configuration.refusal(refusal, nil))
+            if core.finish(exchange, core.configuration.refusal(refusal, nil)) { cut += 1 }
         }
         let end = monotonicMilliseconds() + Self.closingMilliseconds
         while monotonicMilliseconds() < end, core.table.withLock({ $0.busy }) > 0 { usleep(5_000) }
+        return cut
+    }
+
+    /// Answers requests that have not arrived completely 503, and closes their connections.
+    private func cutArriving() -> Int {
+        let refusal = ListenerRefusal.stopping(retryAfter: ListenerCore.retryAfterSeconds)
+        let farewell = Framing.closingBytes(core.configuration.refusal(refusal, nil))
+        return core.table.withLock { table in
+            var cut = 0
+            for slot in table.slots.indices where [.header, .body].contains(table.slots[slot].phase) {
+                ListenerCore.send(farewell, to: table.slots[slot].socket)
+                table.leave(slot, shut: ListenerCore.shut)
+                cut += 1
+            }
+            return cut
+        }
     }
 
     func shutDown() {
         MHD_stop_daemon(daemon)
-        close(socket)
+        socket.close()
+    }
+}
+
+/// How long a listener may take to stop, in milliseconds; the ends are times of ``monotonicMilliseconds()``.
+struct DrainLimits {
+    /// When handlers are cancelled.
+    var graceEnd: Int
+    /// When requests that have not arrived completely are refused.
+    var arrivalEnd: Int
+    /// A client that was just answered may already have sent its next request; requests are answered for this long.
+    var quiet: Int
+    /// Whether another process goes on with the socket.
+    var keepsSocket: Bool
+
+    /// Whichever ends earlier.
+    func combined(with other: DrainLimits) -> DrainLimits {
+        DrainLimits(
+            graceEnd: min(graceEnd, other.graceEnd), arrivalEnd: min(arrivalEnd, other.arrivalEnd),
+            quiet: min(quiet, other.quiet), keepsSocket: keepsSocket || other.keepsSocket)
     }
 }
 

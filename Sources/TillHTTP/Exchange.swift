@@ -21,7 +21,7 @@ final class Exchange: @unchecked Sendable {
     let connection: OpaquePointer
     let slot: Int
     let peer: String
-    /// Whether the request arrived after the server began to stop.
+    /// Whether the request arrived after the time for stopping was over.
     let isLate: Bool
     var target: Result<RequestTarget, HTTPRequestError>
     /// The address at which libmicrohttpd keeps the target, for ``WireHeaderReader``.

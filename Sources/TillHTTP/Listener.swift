@@ -35,7 +35,7 @@ public final class Listener: Sendable {
     }
 
     /// Stops without waiting; use ``stop(grace:)`` to let requests finish.
-    deinit { engine.requestStop(graceMilliseconds: 0, done: nil) }
+    deinit { engine.requestStop(DrainLimits(graceEnd: 0, arrivalEnd: 0, quiet: 0, keepsSocket: true), done: nil) }
 
     /// The port it listens on.
     public var port: UInt16 { engine.port }
@@ -46,14 +46,58 @@ public final class Listener: Sendable {
     /// Open connections.
     public var connections: Int { engine.core.table.withLock { $0.count } }
 
-    /// Stops permanently. The listener accepts no new connection, answers requests that have begun, answers later ones
-    /// on existing connections with 503, then closes all connections. Returns when that is done.
+    /// The listening socket under a descriptor of the caller's, for a process that goes on to accept connections after
+    /// ``handOver(grace:)``. The caller closes it.
+    public func duplicateSocket() throws(ListenerError) -> ListeningSocket { try engine.socket.duplicate() }
+
+    /// How many requests began more than that many milliseconds ago and are not answered.
+    public func requests(olderThan milliseconds: Int) -> Int {
+        let (configuration, now) = (engine.core.configuration, monotonicMilliseconds())
+        func began(_ slot: ConnectionTable.Slot) -> Int? {
+            switch slot.phase {
+            case .header: slot.deadline - configuration.headerDeadline
+            case .body: slot.deadline - configuration.bodyDeadline
+            // At its deadline a handler is cancelled, and the deadline becomes the maximum.
+            case .handling: slot.deadline == .max ? 0 : slot.deadline - configuration.handlerDeadline
+            case .waiting, .sending, .lingering, .leaving: nil
+            }
+        }
+        return engine.core.table.withLock { table in
+            table.slots.count { slot in began(slot).map { now - $0 > milliseconds } ?? false }
+        }
+    }
+
+    /// From now on each answer says `Connection: close`, so that clients come back with new connections. The listener
+    /// goes on to accept them.
+    public func closeConnectionsAfterAnswers() {
+        engine.core.isLeaving.store(true, ordering: .sequentiallyConsistent)
+    }
+
+    /// Stops permanently. The listener accepts no new connection, answers requests that have begun and those that still
+    /// arrive on open connections, then closes all connections. Returns when that is done.
     ///
     /// - Parameter seconds: how long requests may take to finish. Requests that are still running then are answered
     ///   503, and their handlers' tasks cancelled.
-    public func stop(grace seconds: Int) async {
+    /// - Returns: how many requests were cut off.
+    @discardableResult
+    public func stop(grace seconds: Int) async -> Int {
+        let end = monotonicMilliseconds() + max(0, seconds) * 1000
+        return await stop(
+            DrainLimits(graceEnd: end, arrivalEnd: end, quiet: 200, keepsSocket: engine.socket.isHeldElsewhere))
+    }
+
+    /// As ``stop(grace:)``, for a socket on which another process will accept: the socket keeps listening, new
+    /// connections wait in it, and the wait is kept short. So incomplete requests get half a second, not `seconds`.
+    @discardableResult
+    public func handOver(grace seconds: Int) async -> Int {
+        let now = monotonicMilliseconds()
+        return await stop(
+            DrainLimits(graceEnd: now + max(0, seconds) * 1000, arrivalEnd: now + 500, quiet: 50, keepsSocket: true))
+    }
+
+    private func stop(_ limits: DrainLimits) async -> Int {
         await withCheckedContinuation { continuation in
-            engine.requestStop(graceMilliseconds: max(0, seconds) * 1000) { continuation.resume() }
+            engine.requestStop(limits) { continuation.resume(returning: $0) }
         }
     }
 }
@@ -61,14 +105,15 @@ public final class Listener: Sendable {
 /// The daemon, and the thread that enforces its deadlines and stops it.
 final class ListenerEngine: Sendable {
     let core: ListenerCore
-    let port: UInt16
+    let socket: ListeningSocket
+    var port: UInt16 { socket.port }
     private let stopRequest = Locked(StopRequest())
 
     private struct StopRequest {
-        /// In milliseconds of ``monotonicMilliseconds()``.
-        var graceEnd: Int?
-        var isDone = false
-        var waiters: [@Sendable () -> Void] = []
+        var limits: DrainLimits?
+        /// How many requests were cut off; nil until the listener has stopped.
+        var cut: Int?
+        var waiters: [@Sendable (Int) -> Void] = []
     }
 
     /// The interval of the deadline checks.
@@ -86,43 +131,48 @@ final class ListenerEngine: Sendable {
         core = ListenerCore(
             configuration: configuration, connectionLimit: min(configuration.connectionLimit, affordable),
             bodyLimit: bodyLimit, admission: admission, handler: handler)
-        let socket = try ListeningSocket(address: configuration.address, port: configuration.port)
-        port = socket.port
+        if let inherited = configuration.socket {
+            socket = try inherited.duplicate()
+        } else {
+            socket = try ListeningSocket(address: configuration.address, port: configuration.port)
+        }
         guard let daemon = Self.start(core, socket, threads: max(1, configuration.threads)) else {
-            close(socket.descriptor)
+            socket.close()
             throw .system(step: "MHD_start_daemon", code: errno)
         }
-        let supervisor = DaemonSupervisor(daemon: daemon, socket: socket.descriptor, core: core)
+        let supervisor = DaemonSupervisor(daemon: daemon, socket: socket, core: core)
         guard SystemThread.detached({ [self] in supervise(supervisor) }) else {
             supervisor.shutDown()
             throw .system(step: "pthread_create", code: errno)
         }
     }
 
-    func requestStop(graceMilliseconds: Int, done: (@Sendable () -> Void)?) {
-        let graceEnd = monotonicMilliseconds() + graceMilliseconds
-        let isDone = stopRequest.withLock { request in
-            request.graceEnd = min(request.graceEnd ?? .max, graceEnd)
-            if !request.isDone, let done { request.waiters.append(done) }
-            return request.isDone
+    func requestStop(_ limits: DrainLimits, done: (@Sendable (Int) -> Void)?) {
+        let cut = stopRequest.withLock { request in
+            request.limits = request.limits.map { $0.combined(with: limits) } ?? limits
+            if request.cut == nil, let done { request.waiters.append(done) }
+            return request.cut
         }
-        if isDone { done?() }
+        if let cut { done?(cut) }
     }
 
     /// The keeper's thread: enforces deadlines until a stop is requested, then drains and stops the daemon.
     private func supervise(_ supervisor: DaemonSupervisor) {
-        while stopRequest.withLock({ $0.graceEnd }) == nil {
+        var limits: DrainLimits?
+        while limits == nil {
             supervisor.enforceDeadlines()
             usleep(Self.tickMicroseconds)
+            limits = stopRequest.withLock { $0.limits }
         }
-        supervisor.drain { self.stopRequest.withLock { $0.graceEnd ?? 0 } }
+        guard let limits else { return }
+        let cut = supervisor.drain { self.stopRequest.withLock { $0.limits ?? limits } }
         supervisor.shutDown()
         let waiters = stopRequest.withLock { request in
-            request.isDone = true
+            request.cut = cut
             defer { request.waiters = [] }
             return request.waiters
         }
-        for waiter in waiters { waiter() }
+        for waiter in waiters { waiter(cut) }
     }
 
     private static func start(_ core: ListenerCore, _ socket: ListeningSocket, threads: Int) -> OpaquePointer? {

@@ -7,6 +7,8 @@ public struct ListenerConfiguration: Sendable {
     public var address = "127.0.0.1"
     /// 0 takes any free port; ``Listener/port`` returns it.
     public var port: UInt16 = 0
+    /// A socket that listens already, instead of `address` and `port`. The listener uses a duplicate of it.
+    public var socket: ListeningSocket?
     /// Event-loop threads; about one per core.
     public var threads = 2
 
@@ -71,6 +73,8 @@ public enum ListenerError: Error, Sendable, Hashable {
     case badAddress(String)
     /// The port requires a privilege that the process does not have.
     case notPermitted(port: UInt16)
+    /// A descriptor that was passed to the process can't be listened on.
+    case notListening(descriptor: Int32, reason: String)
     /// The system provided no socket, thread or memory; `code` is its errno.
     case system(step: String, code: Int32)
     /// The installed libmicrohttpd is not the known version, and ``ListenerConfiguration/takesUnknownLibrary`` is
@@ -80,7 +84,7 @@ public enum ListenerError: Error, Sendable, Hashable {
     public var isRetryable: Bool {
         switch self {
         case .addressInUse, .system: true
-        case .badAddress, .notPermitted, .unknownLibrary: false
+        case .badAddress, .notPermitted, .notListening, .unknownLibrary: false
         }
     }
 }

@@ -20,6 +20,9 @@ final class ListenerCore: @unchecked Sendable {
     let table: Locked<ConnectionTable>
     let live = ExchangeCounter()
     private let memory: BodyMemory
+    /// Whether each answer ends its connection, because the listener is about to stop.
+    let isLeaving = Atomic<Bool>(false)
+    /// Whether new requests are refused, because the time for answering them is over.
     let isStopping = Atomic<Bool>(false)
 
     /// A body on a path that accepts none is read and discarded up to this size, so that its sender receives the
@@ -223,9 +226,13 @@ final class ListenerCore: @unchecked Sendable {
 
     /// Stores the first response to a request. For a hang-up it stores none, and libmicrohttpd closes the connection:
     /// the request was read to its end, so the client sees a close, not a reset.
-    func finish(_ exchange: Exchange, _ response: HTTPResponse) {
-        guard exchange.claim() else { return }
-        exchange.put(response.isHangUp ? nil : DaemonResponse(response, closing: isStopping.load(ordering: .relaxed)))
+    ///
+    /// - Returns: whether this response was the first.
+    @discardableResult
+    func finish(_ exchange: Exchange, _ response: HTTPResponse) -> Bool {
+        guard exchange.claim() else { return false }
+        exchange.put(response.isHangUp ? nil : DaemonResponse(response, closing: isLeaving.load(ordering: .relaxed)))
+        return true
     }
 
     private func answer(_ exchange: Exchange) -> MHD_Result {

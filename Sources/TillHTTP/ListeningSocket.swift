@@ -8,10 +8,12 @@
 ///
 /// Created here and not by libmicrohttpd, so that a taken port is a distinct error and SO_REUSEPORT is never set: with
 /// it, a forgotten server process would silently take half of the connections.
-struct ListeningSocket {
-    let descriptor: Int32
-    let port: UInt16
+public struct ListeningSocket: Sendable {
+    public let descriptor: Int32
+    public let port: UInt16
     let isIPv6: Bool
+    /// Whether another process holds the socket for the next server: then connections wait in it while none accepts.
+    public let isHeldElsewhere: Bool
 
     init(address: String, port: UInt16) throws(ListenerError) {
         var hints = addrinfo()
@@ -25,14 +27,55 @@ struct ListeningSocket {
         guard descriptor >= 0 else { throw .system(step: "socket", code: errno) }
         do throws(ListenerError) {
             try Self.listen(descriptor, info, address: address, port: port)
-            self.port = try Self.boundPort(of: descriptor)
+            self.port = try Self.boundAddress(of: descriptor).port
         } catch {
-            close(descriptor)
+            systemClose(descriptor)
             throw error
         }
         self.descriptor = descriptor
         isIPv6 = info.ai_family == AF_INET6
+        isHeldElsewhere = false
     }
+
+    /// A socket that another process bound and passed on. It becomes non-blocking, and is closed in programs that this
+    /// process starts.
+    ///
+    /// - Throws: `notListening` unless it is a TCP socket that listens.
+    public init(inheriting descriptor: Int32, isHeldElsewhere: Bool) throws(ListenerError) {
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        var (kind, listens): (Int32, Int32) = (0, 0)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &kind, &length) == 0 else {
+            throw .notListening(descriptor: descriptor, reason: "it is not a socket")
+        }
+        guard kind == streamSocket, getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0,
+            listens != 0
+        else { throw .notListening(descriptor: descriptor, reason: "it does not listen for connections") }
+        let (family, port) = try Self.boundAddress(of: descriptor)
+        guard family == AF_INET || family == AF_INET6 else {
+            throw .notListening(descriptor: descriptor, reason: "it is not a TCP socket")
+        }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        self.descriptor = descriptor
+        self.port = port
+        isIPv6 = family == AF_INET6
+        self.isHeldElsewhere = isHeldElsewhere
+    }
+
+    private init(_ other: ListeningSocket, descriptor: Int32) {
+        self.descriptor = descriptor
+        (port, isIPv6, isHeldElsewhere) = (other.port, other.isIPv6, other.isHeldElsewhere)
+    }
+
+    /// The same socket under another descriptor, with an owner of its own.
+    public func duplicate() throws(ListenerError) -> ListeningSocket {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3)
+        guard copy >= 0 else { throw .system(step: "fcntl", code: errno) }
+        return ListeningSocket(self, descriptor: copy)
+    }
+
+    /// Closes this descriptor. The socket listens until its last descriptor, in any process, is closed.
+    public func close() { systemClose(descriptor) }
 
     private static func listen(
         _ descriptor: Int32, _ info: addrinfo, address: String, port: UInt16
@@ -50,25 +93,32 @@ struct ListeningSocket {
             default: throw .system(step: "bind", code: errno)
             }
         }
-        if systemListen(descriptor, 1024) != 0 {
+        if systemListen(descriptor, backlog) != 0 {
             if errno == EADDRINUSE { throw .addressInUse(address: address, port: port) }
             throw .system(step: "listen", code: errno)
         }
     }
 
-    private static func boundPort(of descriptor: Int32) throws(ListenerError) -> UInt16 {
+    private static func boundAddress(
+        of descriptor: Int32
+    ) throws(ListenerError) -> (family: Int32, port: UInt16) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard result == 0 else { throw .system(step: "getsockname", code: errno) }
-        return withUnsafeBytes(of: storage) { bytes in
+        let port = withUnsafeBytes(of: storage) { bytes in
             // Both families store the port after the family, in network order.
             UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         }
+        return (Int32(storage.ss_family), port)
     }
 }
+
+/// Connections that the kernel keeps while no process accepts: those of the second in which one program takes over from
+/// another. The system's own limit (`net.core.somaxconn`, usually 4096) applies too.
+private let backlog: Int32 = 4096
 
 #if canImport(Glibc)
     private let streamSocket = Int32(SOCK_STREAM.rawValue)
@@ -77,6 +127,7 @@ struct ListeningSocket {
     private let closeOnExec = Int32(SOCK_CLOEXEC.rawValue)
     let noSignal = Int32(MSG_NOSIGNAL)
     let dontWait = Int32(MSG_DONTWAIT)
+    let peek = Int32(MSG_PEEK)
     let shutBoth = Int32(SHUT_RDWR)
     let shutWriting = Int32(SHUT_WR)
 #else
@@ -84,9 +135,18 @@ struct ListeningSocket {
     private let closeOnExec: Int32 = 0
     let noSignal: Int32 = 0
     let dontWait = MSG_DONTWAIT
+    let peek = MSG_PEEK
     let shutBoth = SHUT_RDWR
     let shutWriting = SHUT_WR
 #endif
+
+private func systemClose(_ descriptor: Int32) {
+    #if canImport(Glibc)
+        _ = Glibc.close(descriptor)
+    #else
+        _ = Darwin.close(descriptor)
+    #endif
+}
 
 private func systemListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 { listen(descriptor, backlog) }
 

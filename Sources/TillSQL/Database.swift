@@ -78,55 +78,6 @@ extension Connection {
     }
 }
 
-/// One step of a schema, run in one transaction.
-public struct Migration: Sendable, ExpressibleByArrayLiteral {
-    /// The steps that change the schema of a ledger while it serves requests: first add the new columns and tables,
-    /// then fill rows with a job that can be resumed, and last remove what the program no longer reads.
-    public enum Phase: String, Sendable {
-        case expand
-        case backfill
-        case contract
-    }
-
-    /// Statements separated by `;`.
-    public var scripts: [StaticString]
-    public var phase: Phase
-    /// The digest of the scripts, compared with the digest recorded in the file. Empty: no comparison.
-    public var sha256: [UInt8]
-
-    public init(_ scripts: [StaticString], phase: Phase = .expand, sha256: [UInt8] = []) {
-        self.scripts = scripts
-        self.phase = phase
-        self.sha256 = sha256
-    }
-
-    public init(arrayLiteral scripts: StaticString...) { self.init(scripts) }
-}
-
-/// The tables of one program: one migration for each version, and the number that marks a file as this program's. The
-/// program that opens a database passes it in.
-public struct DatabaseSchema: Sendable {
-    /// The migrations, oldest version first. Opening a file for writing brings it up to date.
-    public var migrations: [Migration]
-    public var applicationID: Int32
-    /// The number of the first version. A file with a lower version is from before the first release and is refused.
-    public var firstVersion: Int
-
-    public init(migrations: [Migration], applicationID: Int32, firstVersion: Int = 1) {
-        self.migrations = migrations
-        self.applicationID = applicationID
-        self.firstVersion = firstVersion
-    }
-
-    /// - Parameter migrations: one script for each version.
-    public init(migrations: [StaticString], applicationID: Int32) {
-        self.init(migrations: migrations.map { Migration([$0]) }, applicationID: applicationID)
-    }
-
-    /// The number of the newest version; `firstVersion - 1` if there are no migrations.
-    public var version: Int { firstVersion + migrations.count - 1 }
-}
-
 /// Why a database operation failed.
 public struct DatabaseError: Error, Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -146,6 +97,8 @@ public struct DatabaseError: Error, Sendable, Hashable {
         case newerSchema
         /// The schema has a version from before the first release.
         case unreleasedSchema
+        /// The program removes what a backfill still reads, and the backfill is not finished.
+        case unfinishedBackfill
         /// The driver's queue is full.
         case busy
         /// `close` was called.
@@ -170,7 +123,7 @@ public struct DatabaseError: Error, Sendable, Hashable {
     public var isRetryable: Bool {
         switch kind {
         case .full, .readOnly, .inputOutput, .inUse, .busy, .closed: true
-        case .constraint, .corrupt, .newerSchema, .unreleasedSchema, .other: false
+        case .constraint, .corrupt, .newerSchema, .unreleasedSchema, .unfinishedBackfill, .other: false
         }
     }
 }

@@ -50,6 +50,7 @@ final class ConnectionFactory: @unchecked Sendable {
         defer { connection.close() }
         try DatabaseIdentity(of: connection).check(path, options)
         try connection.checkHistory(options)
+        try connection.checkBackfills(options)
         let mode = try connection.text("PRAGMA journal_mode = WAL")
         guard mode == "wal" else {
             throw DatabaseError(.other, "\(path) is on a file system without shared memory; use a local disk")
@@ -66,8 +67,24 @@ final class ConnectionFactory: @unchecked Sendable {
             throw DatabaseError(
                 .other,
                 "\(path) has schema version \(identity.version), this program needs "
-                    + "\(options.schema.version); start the server once, it brings the file up to date")
+                    + "\(options.schema.version); start the server once, or run `till migrate` while no server runs")
         }
+    }
+
+    /// The version of the file at `path`, which this program knows; 0 if there is no file or an empty one.
+    static func version(
+        of path: String, _ options: SQLiteDatabase.Options, forServer: Bool
+    ) throws(DatabaseError) -> Int {
+        let file = try DatabaseFile(path)
+        guard file.exists else { return 0 }
+        let connection = try SQLiteHandle(
+            path: file.path, flags: SQLITE_OPEN_READONLY, vfs: options.vfs, busyMilliseconds: busyMilliseconds)
+        defer { connection.close() }
+        let identity = try DatabaseIdentity(of: connection)
+        try identity.check(file.path, options)
+        try connection.checkHistory(options)
+        if forServer { try connection.checkBackfills(options) }
+        return identity.version
     }
 
     func writer() throws(DatabaseError) -> SQLiteHandle {

@@ -39,26 +39,56 @@ struct DatabaseIdentity {
 }
 
 extension SQLiteHandle {
-    /// Brings the schema up to date with one transaction for each version, so that a crash leaves a complete version.
+    /// Brings the schema up to date with one transaction for each version, so that a crash leaves a complete version. A
+    /// backfill is only registered: a job fills the rows. A new file has no rows, so there it is finished at once.
     func migrate(_ options: SQLiteDatabase.Options) throws(DatabaseError) {
         let identity = try DatabaseIdentity(of: self)
         if identity.applicationID != options.schema.applicationID {
             try run(script: "PRAGMA application_id = \(options.schema.applicationID)")
         }
-        let done = max(0, identity.version - options.schema.firstVersion + 1)
-        for (index, migration) in options.schema.migrations.enumerated().dropFirst(done) {
+        let isNew = identity.isEmpty && identity.version == 0
+        for (number, migration) in options.schema.numbered where number > identity.version {
             try run("BEGIN IMMEDIATE")
             do throws(DatabaseError) {
                 try run(script: Self.history)
                 for script in migration.scripts { try run(script: "\(script)") }
-                try note(migration, number: options.schema.firstVersion + index)
-                try run(script: "PRAGMA user_version = \(options.schema.firstVersion + index)")
+                if migration.phase == .backfill { try register(number, isFinished: isNew) }
+                try note(migration, number: number)
+                try run(script: "PRAGMA user_version = \(number)")
                 try run("COMMIT")
             } catch {
                 if isInTransaction { try run("ROLLBACK") }
-                throw DatabaseError(error.kind, "migration \(options.schema.firstVersion + index): \(error.detail)")
+                throw DatabaseError(error.kind, "migration \(number): \(error.detail)")
             }
         }
+    }
+
+    private func register(_ number: Int, isFinished: Bool) throws(DatabaseError) {
+        try run(script: "\(Backfills.table)")
+        try run(
+            script: """
+                INSERT INTO schema_backfills (number, position, rows_done, finished_at) VALUES (\(number), 0, 0, \
+                \(isFinished ? Self.now : "NULL"))
+                """)
+    }
+
+    /// Checks, before anything is changed, that every backfill before a contract that is still to run is finished.
+    func checkBackfills(_ options: SQLiteDatabase.Options) throws(DatabaseError) {
+        let identity = try DatabaseIdentity(of: self)
+        let pending = options.schema.numbered.filter { $0.number > identity.version }
+        guard identity.version > 0, let contract = pending.last(where: { $0.migration.phase == .contract }) else {
+            return
+        }
+        var unfinished = pending.first { $0.migration.phase == .backfill }?.number
+        if try integer("SELECT count(*) FROM sqlite_schema WHERE name = 'schema_backfills'") > 0 {
+            let number = try text("SELECT min(number) FROM schema_backfills WHERE finished_at IS NULL")
+            unfinished = number.flatMap { Int($0) } ?? unfinished
+        }
+        guard let unfinished, unfinished < contract.number else { return }
+        throw DatabaseError(
+            .unfinishedBackfill,
+            "migration \(contract.number) removes what the backfill \(unfinished) reads, and that backfill is not "
+                + "finished; run the release before this one until it is, or stop the server and run `till migrate`")
     }
 }
 
@@ -75,13 +105,16 @@ extension SQLiteHandle {
         ) STRICT;
         """
 
+    /// Milliseconds since 1970.
+    private static let now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+
     /// SQLite provides the time: it reads the clock of its VFS, so the simulation controls it.
     private func note(_ migration: Migration, number: Int) throws(DatabaseError) {
         let digest = migration.sha256.map(Self.hexadecimal).joined()
         try run(
             script: """
                 INSERT INTO schema_migrations (number, sha256, applied_at, phase) VALUES (\(number), x'\(digest)', \
-                CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '\(migration.phase.rawValue)')
+                \(Self.now), '\(migration.phase.rawValue)')
                 """)
     }
 

@@ -80,6 +80,21 @@ public final class SQLiteDatabase: Database {
         SQLiteDatabase(try Engine(path: path, role: role, options: options))
     }
 
+    /// Checks whether a server of this program could open the file, beside the server that has it open now. Changes
+    /// nothing.
+    ///
+    /// - Throws: what `open` would throw for its contents: `.newerSchema`, `.unfinishedBackfill` and others.
+    public static func check(path: String, options: Options) throws(DatabaseError) {
+        _ = try ConnectionFactory.version(of: path, options, forServer: true)
+    }
+
+    /// Returns the version of the schema in the file at `path`; 0 if there is no file or an empty one. Changes nothing.
+    ///
+    /// - Throws: `.newerSchema`, `.unreleasedSchema`, or `.corrupt` if the file does not belong to this program.
+    public static func version(of path: String, options: Options) throws(DatabaseError) -> Int {
+        try ConnectionFactory.version(of: path, options, forServer: false)
+    }
+
     public func write<Value: Sendable>(
         locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {

@@ -26,6 +26,8 @@ public struct Server: Sendable {
     private(set) var limiter: RequestLimiter
     /// The sizes of the tables that callers without a purchase add to.
     let unpaidRows = UnpaidRows()
+    /// Whether the server is about to stop.
+    public let drain = DrainState()
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
     let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
     let anonymousBodies = Quota(Server.anonymousBodyLimits)

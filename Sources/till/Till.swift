@@ -11,9 +11,11 @@ import TillCrypto
 struct Till {
     static func main() async {
         let signals = Signals.take()
-        let process = ProcessEffects(
+        var process = ProcessEffects(
             console: .ofProcess(), environment: environmentVariables(), clock: now,
             entropy: RandomBytes.make, waitForStop: signals.waitForStop, waitForHangUp: signals.waitForHangUp)
+        process.upgradeRequests = signals.upgradeRequests
+        process.start = .ofProcess()
         // `run` is nonisolated, so commands run off the main actor, which stays free.
         let code = await Program(commands: Command.all, process: process).run(Array(CommandLine.arguments.dropFirst()))
         exit(code.rawValue)

@@ -194,7 +194,7 @@ struct FileTests {
     @Test("A file records its migrations and their times, and is refused if the text of one has changed")
     func history() async throws {
         let migration = Migration(["CREATE TABLE notes (id INTEGER PRIMARY KEY) STRICT"], sha256: [1, 254])
-        let filling = Migration(["INSERT INTO notes (id) VALUES (7)"], phase: .backfill, sha256: [3])
+        let filling = Migration(["INSERT INTO notes (id) VALUES (7)"], phase: .contract, sha256: [3])
         let first = try serve { $0.schema.migrations = [migration, filling] }
         let lines = try await first.read { connection in
             try connection.query(
@@ -204,7 +204,7 @@ struct FileTests {
                 return "\(row.integer("number")) \(row.text("digest")) \(row.text("phase")) \(isRecent)"
             }
         }
-        #expect(lines == ["1 01FE expand true", "2 03 backfill true"])
+        #expect(lines == ["1 01FE expand true", "2 03 contract true"])
         await first.close()
         let again = try serve { $0.schema.migrations = [migration, filling] }
         await again.close()

@@ -10,6 +10,12 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case reloaded
     case reloadRefused = "reload_refused"
     case drainBegins = "drain_begins"
+    case drainEnded = "drain_ended"
+    case drainCut = "drain_cut"
+    case handoverBegins = "handover_begins"
+    case handoverEnded = "handover_ended"
+    case handoverFailed = "handover_failed"
+    case backfillProgress = "backfill_progress"
     case stopped
     case linesDropped = "log_lines_dropped"
     case linesSuppressed = "log_lines_suppressed"
@@ -64,6 +70,10 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .listening,
             .reloaded,
             .drainBegins,
+            .drainEnded,
+            .handoverBegins,
+            .handoverEnded,
+            .backfillProgress,
             .stopped,
             .request,
             .requestUnread,
@@ -77,6 +87,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .info
         case .startWarning,
             .reloadRefused,
+            .drainCut,
             .linesDropped,
             .linesSuppressed,
             .proofRefused,
@@ -95,6 +106,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .reconciliationPostponed:
             .warning
         case .startFailed,
+            .handoverFailed,
             .serverError,
             .appleTaskGivenUp,
             .webhookDead,

@@ -1,5 +1,6 @@
 import TillBilling
 import TillLedger
+import TillSQL
 import TillThreads
 
 /// Everything that a server does besides answering requests. Each job processes whatever is due; work that a crash
@@ -50,7 +51,7 @@ public struct BackgroundJobs: Sendable {
     private static let webhooks = "webhooks"
     private static let webhookInterval: Int64 = 1_000
 
-    /// The names of all jobs, with the milliseconds between two runs.
+    /// The jobs of every server, with the milliseconds between two runs.
     static let intervals: [(name: String, interval: Int64)] =
         usual.compactMap { job in job.interval.map { (job.name, $0) } } + [(webhooks, webhookInterval)]
 
@@ -61,20 +62,26 @@ public struct BackgroundJobs: Sendable {
 
     /// Create this before the server answers its first request: a new webhook endpoint gets the events from then on.
     ///
-    /// - Parameter pause: returns after that many milliseconds, or at once when the calling task is cancelled.
-    public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
-        self.init(current: { server }, pause: pause)
+    /// - Parameters:
+    ///   - schema: the schema that the ledger was opened with; its backfills become a job.
+    ///   - pause: returns after that many milliseconds, or at once when the calling task is cancelled.
+    public init(_ server: Server, schema: DatabaseSchema = .ledger, pause: @escaping @Sendable (Int64) async -> Void) {
+        self.init(current: { server }, schema: schema, pause: pause)
     }
 
     /// For a server whose configuration changes without a restart.
     ///
     /// - Parameter current: the server as it is configured now. Each pass asks once, and ends with the same answer.
-    public init(current: @escaping @Sendable () -> Server, pause: @escaping @Sendable (Int64) async -> Void) {
+    public init(
+        current: @escaping @Sendable () -> Server, schema: DatabaseSchema = .ledger,
+        pause: @escaping @Sendable (Int64) async -> Void
+    ) {
         let startedAt = current().clock()
         let deliveries = Job(name: Self.webhooks, interval: Self.webhookInterval) { server in
             _ = try await WebhookDeliveries(server, startedAt: server.changedAt ?? startedAt).deliverAll()
         }
-        all = Self.usual + [deliveries]
+        all = Self.usual + [deliveries] + (schema.hasBackfills ? [BackfillJob.job(of: schema)] : [])
+        current().jobHistory.expect(all.compactMap { job in job.interval.map { (job.name, $0) } })
         self.current = current
         self.pause = pause
     }
@@ -115,12 +122,16 @@ public struct BackgroundJobs: Sendable {
 /// When each job last succeeded.
 final class JobHistory: Sendable {
     private struct State {
+        var intervals = BackgroundJobs.intervals
         var succeeded: [String: Instant] = [:]
         var running: [String: Instant] = [:]
         var failures: [String: Int64] = [:]
     }
 
     private let state = Locked(State())
+
+    /// The jobs that run, where they are not those of every server.
+    func expect(_ jobs: [(name: String, interval: Int64)]) { state.withLock { $0.intervals = jobs } }
 
     func began(_ name: String, at now: Instant) { state.withLock { $0.running[name] = now } }
 
@@ -142,7 +153,7 @@ final class JobHistory: Sendable {
     func metrics(at now: Instant) -> [Metric] {
         let state = state.withLock { $0 }
         func samples(_ value: (_ name: String, _ interval: Int64) -> Double) -> [Metric.Sample] {
-            BackgroundJobs.intervals.map {
+            state.intervals.map {
                 Metric.Sample(value($0.name, $0.interval), (name: "background_job", value: $0.name))
             }
         }

@@ -72,6 +72,7 @@ extension Command {
         .reload,
         .keys,
         .token,
+        .migrate,
         .catalog,
         .convert,
         .report,

@@ -6,6 +6,30 @@ import TillBilling
     import Darwin
 #endif
 
+/// The file and the arguments that a process was started with.
+struct ProgramStart: Sendable {
+    /// An absolute path. Symbolic links are kept, so that a link that names a newer program leads to it.
+    let path: String
+    /// The program's own name first.
+    let arguments: [String]
+
+    /// Read it when the process starts: later the file may be replaced, and the system no longer knows its name.
+    static func ofProcess() -> ProgramStart {
+        let arguments = CommandLine.arguments
+        let own = (try? Executable.own()) ?? ""
+        guard let name = arguments.first, name.contains("/") else {
+            return ProgramStart(path: own, arguments: arguments)
+        }
+        return ProgramStart(path: name.hasPrefix("/") ? name : workingDirectory() + "/" + name, arguments: arguments)
+    }
+
+    private static func workingDirectory() -> String {
+        guard let path = getcwd(nil, 0) else { return "." }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}
+
 /// The file of this program.
 enum Executable {
     static func own() throws -> String {

@@ -62,4 +62,8 @@ struct ProcessEffects: Sendable {
             return false
         }
     }
+    /// After this call each SIGUSR2 is an element of the returned stream.
+    var upgradeRequests: @Sendable () -> AsyncStream<Void> = { AsyncStream { $0.finish() } }
+    /// How this process was started, for a successor that is started in the same way.
+    var start = ProgramStart(path: "", arguments: [])
 }

@@ -6,7 +6,7 @@ import TillThreads
     import Darwin
 #endif
 
-/// SIGINT, SIGTERM and SIGHUP for asynchronous code.
+/// SIGINT, SIGTERM, SIGHUP and SIGUSR2 for asynchronous code.
 ///
 /// The handler only writes the signal's number into a pipe, and a dedicated thread reads it there, so no other code
 /// runs inside a handler. After `waitForStop()` was called, the first signal requests an orderly shutdown; a second
@@ -24,6 +24,7 @@ final class Signals: Sendable {
         /// A SIGHUP that no call has returned yet.
         var hasHungUp = false
         var hangUpWaiter: CheckedContinuation<Bool, Never>?
+        var upgrades: AsyncStream<Void>.Continuation?
     }
 
     private let state = Locked(State())
@@ -55,6 +56,14 @@ final class Signals: Sendable {
     func waitForStop() -> @Sendable () async -> Void {
         state.withLock { $0.isAwaited = true }
         return { await self.untilStopped() }
+    }
+
+    /// From now on SIGUSR2 is an element of the returned stream; before, it ends the process by its default action.
+    func upgradeRequests() -> AsyncStream<Void> {
+        let (requests, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        state.withLock { $0.upgrades = continuation }
+        install(SIGUSR2) { note($0) }
+        return requests
     }
 
     private func untilStopped() async {
@@ -122,9 +131,14 @@ final class Signals: Sendable {
         while true {
             var number: UInt8 = 0
             guard read(pipeOut, &number, 1) == 1 else { continue }
-            if Int32(number) == SIGHUP {
+            switch Int32(number) {
+            case SIGHUP:
                 hungUp()
                 continue
+            case SIGUSR2:
+                state.withLock { $0.upgrades }?.yield()
+                continue
+            default: break
             }
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
                 guard state.isAwaited, !state.isStopping else { return nil }

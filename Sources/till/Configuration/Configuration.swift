@@ -48,6 +48,8 @@ struct Configuration: Sendable {
     var delivery = DeliveryTerms()
     /// The interval and extent of the comparison with Apple's records.
     var reconciliation = ReconciliationSettings()
+    /// How long the server may take to stop.
+    var drain = DrainSettings()
     /// The endpoints that receive events.
     var webhooks = WebhookSettings()
     /// The least level of the log's lines.
@@ -56,6 +58,15 @@ struct Configuration: Sendable {
     var secretFiles: Set<String> = []
     /// The values as they are written, of settings that contain no secret and name no file.
     var written: [ConfigurationKey: JSONValue] = [:]
+}
+
+/// How long a server that stops goes on to serve.
+struct DrainSettings: Sendable, Hashable {
+    /// How long requests in progress may take to finish.
+    var seconds = 30
+    /// How long the server goes on to accept connections after `/readyz` has begun to say 503, so that balancers send
+    /// new requests elsewhere.
+    var lameDuckMilliseconds = 1_000
 }
 
 /// The address that the server listens on.

@@ -44,6 +44,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case lateAfterDays = "delivery.lateAfterDays"
     case reconciliationInterval = "reconciliation.interval"
     case reconciliationCustomers = "reconciliation.customersPerRun"
+    case drainSeconds = "drain.seconds"
+    case lameDuckMilliseconds = "drain.lameDuckMilliseconds"
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
     case logLevel
@@ -75,7 +77,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
             .finishAfterMinutes, .lateAfterDays, .reconciliationCustomers, .forgivenPerYear, .userRate, .userBurst,
-            .keyRate, .keyBurst, .addressRate, .addressBurst:
+            .keyRate, .keyBurst, .addressRate, .addressBurst, .drainSeconds, .lameDuckMilliseconds:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -97,7 +99,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
-            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate, .logLevel, .userRate, .userBurst,
+            .reconciliationInterval, .reconciliationCustomers, .drainSeconds, .lameDuckMilliseconds,
+            .webhooksAllowPrivate, .logLevel, .userRate, .userBurst,
             .keyRate, .keyBurst, .addressRate, .addressBurst:
             false
         }
@@ -143,7 +146,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The nested objects.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
-        "reconciliation",
+        "reconciliation", "drain",
         "webhooks", "limits",
     ]
     /// The keys of one nested object.

@@ -69,6 +69,7 @@ struct ConfigurationReader {
         let orders = readOrders()
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
+        let drain = readDrain()
         let webhooks = readWebhooks()
         let limits = readLimits()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
@@ -89,6 +90,7 @@ struct ConfigurationReader {
         configuration.orders = orders
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
+        configuration.drain = drain
         configuration.webhooks = webhooks
         if let level = setting(.logLevel).flatMap({ reader.choice($0, of: Log.Level.self) }) {
             configuration.logLevel = level

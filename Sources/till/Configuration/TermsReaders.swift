@@ -66,6 +66,23 @@ extension ConfigurationReader {
     private static let maximumWindow: Int64 = 3_650
 }
 
+/// `drain.seconds` and `drain.lameDuckMilliseconds`. Missing settings keep their defaults.
+extension ConfigurationReader {
+    mutating func readDrain() -> DrainSettings {
+        var settings = DrainSettings()
+        if let setting = setting(.drainSeconds), let seconds = bounded(setting, most: Self.maximumDrainSeconds) {
+            settings.seconds = Int(seconds)
+        }
+        if let setting = setting(.lameDuckMilliseconds), let time = bounded(setting, most: Self.maximumLameDuck) {
+            settings.lameDuckMilliseconds = Int(time)
+        }
+        return settings
+    }
+
+    private static let maximumDrainSeconds: Int64 = 600
+    private static let maximumLameDuck: Int64 = 60_000
+}
+
 /// `guests.prefix` and `guests.undoDays`. Missing settings keep their defaults.
 extension ConfigurationReader {
     mutating func readGuests() -> GuestTerms {

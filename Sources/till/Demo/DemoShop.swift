@@ -89,7 +89,7 @@ struct DemoShop: Sendable {
 
     /// The server stops first: the store can send its remaining notifications later.
     func close() async {
-        await server.stop()
+        await server.stop(.demo)
         await store.stop()
         fetch.stop()
     }

@@ -6,7 +6,7 @@ import TillSQLite
 import TillServer
 import TillThreads
 
-/// A server with its ledger and its socket, for `serve` and the demo, with an orderly shutdown.
+/// A server with its ledger and its socket, for `serve` and the demo. Drain.swift stops it in order.
 final class RunningServer: Sendable {
     /// The configuration in force, with what was made for it.
     struct Current {
@@ -18,34 +18,37 @@ final class RunningServer: Sendable {
     let current: Locked<Current>
     let state: ServerStateWriter
     let clock: @Sendable () -> Instant
-    private let ledger: SQLiteDatabase
-    private let listener: Listener
-    private let apple: AppleClient
-    private let webhookFetch: Fetch
+    let ledger: SQLiteDatabase
+    let listener: Listener
+    let apple: AppleClient
+    let webhookFetch: Fetch
     private let jobs: BackgroundJobs
-    private let workThreads: [WorkThread]
+    let jobRun = Locked<JobRun?>(nil)
+    let workThreads: [WorkThread]
     /// The clock of the emulated store in `apple.emulator`, if the configuration names one.
-    private let followed: FollowedClock?
+    let followed: FollowedClock?
 
     var port: UInt16 { listener.port }
 
     /// The server as it is configured now.
     var server: Server { current.withLock { $0.server } }
+    var configuration: Configuration { current.withLock { $0.configuration } }
 
     /// - Parameters:
     ///   - log: takes the server's log lines; by default it drops them.
     ///   - storeClock: the clock of an emulated store in this process; nil: that of `apple.emulator`, or the machine's.
+    ///   - socket: a socket that listens already, instead of the configured address.
     /// - Throws: `CommandError` with the reason and the cure.
     init(
         _ configuration: Configuration, process: ProcessEffects, log: Log = .none,
-        storeClock: (@Sendable () -> Instant)? = nil
+        storeClock: (@Sendable () -> Instant)? = nil, socket: ListeningSocket? = nil
     ) async throws {
         let path: String
         switch configuration.database {
         case .sqlite(let file): path = file
         }
         var monitoring = Monitoring.real(configuration, ledger: path)
-        var options = SQLiteDatabase.Options(.ledger)
+        var options = SQLiteDatabase.Options(.served)
         options.commitWatch = monitoring.commitWatch
         do {
             ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
@@ -93,12 +96,13 @@ final class RunningServer: Sendable {
         state = ServerStateWriter(ledger: path, uses: server.keyUses) { error in
             log.write(.workFailed, ["work": "server_state", "cause": .text(error.sentence.en)])
         }
-        jobs = BackgroundJobs(current: { current.withLock { $0.server } }) {
+        jobs = BackgroundJobs(current: { current.withLock { $0.server } }, schema: .served) {
             try? await Task.sleep(for: .milliseconds($0))
         }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
+        settings.socket = socket
         settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
         // Each request asks once, and is answered under the configuration that it began with.
@@ -157,15 +161,9 @@ final class RunningServer: Sendable {
         }
     }
 
-    /// Answers the requests in progress, then closes the ledger, so no answered request is lost.
-    func stop() async {
-        await listener.stop(grace: 30)
-        apple.stop()
-        webhookFetch.stop()
-        followed?.stop()
-        for thread in workThreads { thread.stop() }
-        state.writeUses()
-        await ledger.close()
+    /// Runs the background jobs in a task of their own until the server stops.
+    func startJobs() {
+        jobRun.withLock { $0 = JobRun { await self.runJobs() } }
     }
 }
 
@@ -215,6 +213,7 @@ extension DatabaseError {
             case .corrupt: "已损坏，或不是 Till 的账本；请恢复备份"
             case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
             case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
+            case .unfinishedBackfill: "的结构还不能更新到本版本：上一版本的数据回填尚未完成；请先运行上一版本，或停止服务器后运行“till migrate”"
             case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
             }
         return CommandError(
@@ -239,6 +238,11 @@ extension ListenerError {
                 LocalizedText(
                     en: "this process has no permission to use port \(port); choose a port from 1024 up",
                     zh: "端口 \(port) 需要本进程没有的权限；请选择 1024 及以上的端口"))
+        case .notListening(let descriptor, let reason):
+            CommandError(
+                LocalizedText(
+                    en: "descriptor \(descriptor), which LISTEN_FDS passes to this process: \(reason)",
+                    zh: "LISTEN_FDS 传给本进程的描述符 \(descriptor) 不可用（\(reason)）"))
         case .unknownLibrary(let version):
             Self.unknownLibrary(version, known: ListenerConfiguration.knownLibraryVersion)
         case .system(let step, let code):

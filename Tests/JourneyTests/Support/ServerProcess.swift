@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 import TillBilling
 import TillCrypto
@@ -16,6 +17,8 @@ final class ServerProcess: Sendable {
     private let storeFile: SQLiteDatabase
     private let fetch: Fetch
     private let started = Locked<[TillProcess]>([])
+    /// Processes to which others handed over.
+    private let successors = Locked<[Int32]>([])
 
     var configurationFile: String { folder.appendingPathComponent("till.json").path }
     var ledgerFile: String { folder.appendingPathComponent("till.db").path }
@@ -56,6 +59,7 @@ final class ServerProcess: Sendable {
     private func close() async {
         // A journey that failed half-way leaves no server running.
         for process in started.withLock({ $0 }) { process.abandon() }
+        for id in successors.withLock({ $0 }) where isServer(id) { kill(id, SIGKILL) }
         fetch.stop()
         await storeFile.close()
     }
@@ -80,6 +84,7 @@ final class ServerProcess: Sendable {
             """
             {"listen": "127.0.0.1:0", "database": "sqlite:till.db", "catalog": "catalog.json",
               "apple": {"bundleId": "\(Shop.bundleID)", "environments": ["Sandbox"], "roots": ["root.pem"]},
+              "drain": {"lameDuckMilliseconds": 1},
               "secretKeys": [{"id": "backend", "sha256": "\(hash)"}],
               "userTokens": [{"id": "app", "algorithm": "HS256", "secretFile": "user-token.secret"}]}
             """)
@@ -101,12 +106,47 @@ final class ServerProcess: Sendable {
 
     /// Starts `till serve` and waits until it listens.
     ///
-    /// - Parameter readsErrors: false lets its stderr fill up.
+    /// - Parameters:
+    ///   - program: the path of a program that stands for `till`.
+    ///   - readsErrors: false lets its stderr fill up.
     func start(
-        _ more: [String] = [], readsErrors: Bool = true
+        _ more: [String] = [], program: String? = nil, readsErrors: Bool = true
     ) async throws -> (process: TillProcess, port: UInt16) {
-        let process = try TillProcess.start(
-            ["serve", "--config", configurationFile, "--json"] + more, readsErrors: readsErrors)
+        try await listening(
+            TillProcess.start(
+                ["serve", "--config", configurationFile, "--json"] + more, executable: program,
+                readsErrors: readsErrors))
+    }
+
+    /// Starts `till serve` on a socket that the test holds, as a service manager does.
+    func start(on socket: Int32) async throws -> (process: TillProcess, port: UInt16) {
+        // The shell becomes the server, so its own id is the one that `LISTEN_PID` has to name.
+        let launcher = #"LISTEN_FDS=1 LISTEN_FDNAMES=till.socket LISTEN_PID=$$ exec "$0" "$@""#
+        return try await listening(
+            TillProcess.start(
+                ["-c", launcher, TillProcess.executable.path, "serve", "--config", configurationFile, "--json"],
+                executable: "/bin/sh", socket: socket))
+    }
+
+    /// Waits until another process says that it listens in place of `process`.
+    func nextProcess(of process: TillProcess) async throws -> (id: Int32, port: UInt16) {
+        for await line in process.lines {
+            let said = try JSONValue(decoding: line)
+            let id = Int32(try #require(said["pid"]?.int))
+            guard id != process.id else { continue }
+            successors.withLock { $0.append(id) }
+            return (id, try #require(UInt16(said.at("listening").text.split(separator: ":").last ?? "")))
+        }
+        throw Failed(complaint: process.complaints)
+    }
+
+    /// Whether a process id is still a server of this test's configuration.
+    private func isServer(_ id: Int32) -> Bool {
+        let arguments = (try? String(contentsOfFile: "/proc/\(id)/cmdline", encoding: .utf8)) ?? ""
+        return arguments.contains(configurationFile)
+    }
+
+    private func listening(_ process: TillProcess) async throws -> (process: TillProcess, port: UInt16) {
         started.withLock { $0.append(process) }
         for await line in process.lines {
             let address = try JSONValue(decoding: line).at("listening").text

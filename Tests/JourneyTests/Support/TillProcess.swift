@@ -24,14 +24,15 @@ final class TillProcess: Sendable {
 
     /// - Parameters:
     ///   - other: another program than `till`, by its path.
+    ///   - socket: a descriptor that the process gets as number 3.
     ///   - readsErrors: false lets its stderr fill up until it ends.
     static func start(
-        _ arguments: [String], executable other: String? = nil, readsErrors: Bool = true
+        _ arguments: [String], executable other: String? = nil, socket: Int32? = nil, readsErrors: Bool = true
     ) throws -> TillProcess {
-        try TillProcess(other ?? executable.path, arguments, readsErrors: readsErrors)
+        try TillProcess(other ?? executable.path, arguments, socket: socket, readsErrors: readsErrors)
     }
 
-    private init(_ program: String, _ arguments: [String], readsErrors: Bool) throws {
+    private init(_ program: String, _ arguments: [String], socket: Int32?, readsErrors: Bool) throws {
         let (stdin, stdout, stderr) = (try Ends(), try Ends(), try Ends())
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -40,8 +41,11 @@ final class TillProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, stdout.write, 1)
         posix_spawn_file_actions_adddup2(&actions, stderr.write, 2)
         // It inherits no other descriptor of the tests: a held pipe of another process would keep that one from ending.
+        let passed = socket.map { fcntl($0, F_DUPFD_CLOEXEC, 64) }
+        defer { if let passed { close(passed) } }
+        if let passed { posix_spawn_file_actions_adddup2(&actions, passed, 3) }
         for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
-            if let descriptor = Int32(name), descriptor > 2 {
+            if let descriptor = Int32(name), descriptor > (socket == nil ? 2 : 3) {
                 posix_spawn_file_actions_addclose(&actions, descriptor)
             }
         }

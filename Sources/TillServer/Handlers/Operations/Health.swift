@@ -6,14 +6,20 @@ import TillThreads
 
 extension Server {
     /// `GET /readyz`: 503 with the fault if the ledger can't be read and written, otherwise 200, with the reasons if
-    /// something else that the server needs is missing. The address needs no credential, so the check writes to the
-    /// ledger at most once a second.
+    /// something else that the server needs is missing. A server that is about to stop answers 503 too, so that
+    /// balancers send new requests elsewhere. The address needs no credential, so the check writes to the ledger at
+    /// most once a second.
     func readReadiness(_ call: Call) async throws -> HTTPResponse {
         struct Readiness: Encodable {
             let status: String
             let database: String
             let reasons: [String]
             var code: String?
+        }
+        guard !drain.hasBegun else {
+            var response = JSONText.response(503, Readiness(status: "draining", database: "ok", reasons: []))
+            response.headers.add("Retry-After", Server.retryAfter)
+            return response
         }
         let health = await health(at: machineClock())
         let reasons = health.reasons.map(\.rawValue)
@@ -83,6 +89,15 @@ struct Health: Sendable {
     let reasons: [Reason]
     /// Nil if it is unknown.
     let volume: Monitoring.VolumeSpace?
+}
+
+/// Whether a server is about to stop: it still answers, and says so to balancers.
+public final class DrainState: Sendable {
+    private let flag = Locked(false)
+
+    public var hasBegun: Bool { flag.withLock { $0 } }
+
+    public func begin() { flag.withLock { $0 = true } }
 }
 
 /// Runs one check of the ledger for all callers that ask at the same time. Success is cached for a second; a fault is
