@@ -1,4 +1,5 @@
 import TillBilling
+import TillHTTP
 import TillJSON
 import TillLedger
 
