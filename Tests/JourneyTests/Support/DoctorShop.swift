@@ -145,7 +145,7 @@ final class DoctorShop {
     }
 
     func stop() async {
-        await server?.stop()
+        await server?.stop(.demo)
         server = nil
     }
 
