@@ -67,7 +67,7 @@ final class ConnectionFactory: @unchecked Sendable {
             throw DatabaseError(
                 .other,
                 "\(path) has schema version \(identity.version), this program needs "
-                    + "\(options.schema.version); start the server once, it brings the file up to date")
+                    + "\(options.schema.version); start the server once, or run `till migrate` while no server runs")
         }
     }
 

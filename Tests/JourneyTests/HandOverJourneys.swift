@@ -132,6 +132,78 @@ import TillThreads
         }
     }
 
+    @Test("`till reload` reaches the process that serves: after a hand-over the new one, after a failed one the old one")
+    func reload() async throws {
+        try await ServerProcess.withFiles { files in
+            let program = try Program(in: files.folder)
+            let (process, port) = try await files.start(program: program.path)
+            /// Changes the price and returns it as an order has it.
+            func reload(to price: Int64) async throws -> Int64? {
+                let catalog = files.folder.appendingPathComponent("catalog.json")
+                let text = try String(contentsOf: catalog, encoding: .utf8)
+                let changed = text.replacing(#/"amount": \d+/#, with: "\"amount\": \(price)")
+                try Data(changed.utf8).write(to: catalog)
+                let till = try TillProcess.start(["reload", "--config", files.configurationFile])
+                let (output, code) = await till.finish()
+                #expect(code == 0 && output.contains("\(price) CNY"), "\(output) \(till.complaints)")
+                let order = try await files.send(
+                    port, .post, "/v1/orders", ["productId": .string(Shop.points60)], as: .user("u\(price)"))
+                return order["price"].at("amount").int
+            }
+            #expect(try await reload(to: 700) == 700)
+            // It dies when it should open the ledger: the server opens it again, with the configuration in force.
+            try program.replace(with: "#!/bin/sh\necho ready >&4\nread answer <&4\nexit 4\n")
+            process.send(SIGUSR2)
+            for _ in 0..<1_000 where !process.complaints.contains("handover_failed") {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(try await reload(to: 800) == 800)
+            try program.restore()
+            process.send(SIGUSR2)
+            let next = try await files.nextProcess(of: process)
+            #expect(await process.end() == 0, "\(process.complaints)")
+            let state = try String(contentsOfFile: files.ledgerFile + "-server", encoding: .utf8)
+            #expect(state.contains("\"process\":\(next.id)"), "\(state)")
+            #expect(try await reload(to: 900) == 900)
+        }
+    }
+
+    @Test("A reload that is asked for during a hand-over is not lost, and two signals are one reload")
+    func reloadMeanwhile() async throws {
+        try await ServerProcess.withFiles { files in
+            let program = try Program(in: files.folder)
+            let (process, port) = try await files.start(program: program.path)
+            let mark = files.folder.appendingPathComponent("started")
+            let goes = files.folder.appendingPathComponent("go")
+            try program.replace(
+                with: """
+                    #!/bin/sh
+                    echo $$ > \(mark.path)
+                    while [ ! -e \(goes.path) ]; do sleep 0.02; done
+                    exit 3
+
+                    """)
+            process.send(SIGUSR2)
+            for _ in 0..<1_000 where !FileManager.default.fileExists(atPath: mark.path) {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            try files.configure("logLevel", "debug")
+            process.send(SIGHUP)
+            process.send(SIGHUP)
+            try await Task.sleep(for: .milliseconds(100))
+            #expect(!process.complaints.contains("reloaded"))
+            try Data().write(to: goes)
+            for _ in 0..<1_000 where !process.complaints.contains("\"reloaded\"") {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(process.complaints.contains("logLevel"), "\(process.complaints)")
+            try await files.buy(port, as: "after")
+            process.send(SIGTERM)
+            #expect(await process.end() == 0, "\(process.complaints)")
+            #expect(process.complaints.split(separator: "\n").count { $0.contains("\"reloaded\"") } == 1)
+        }
+    }
+
     @Test("If the new program can't serve, the running one goes on and says why", .slow)
     func refused() async throws {
         try await ServerProcess.withFiles { files in

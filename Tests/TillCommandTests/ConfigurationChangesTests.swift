@@ -55,6 +55,10 @@ struct ConfigurationChangesTests {
             #""wallet": {"debt": "owe"}"#, #""wallet": {"debt": "owe", "forgivenPerYear": 2}"#,
             "wallet.forgivenPerYear: the default → 2"
         ),
+        (
+            #""wallet": {"debt": "owe"}"#, #""drain": {"seconds": 5}, "wallet": {"debt": "owe"}"#,
+            "drain.seconds: the default → 5"
+        ),
     ]
 
     @Test("Each change has its line, without a secret, a URL or a user", arguments: applied)

@@ -5,11 +5,11 @@ import TillSQL
 enum BackfillJob {
     /// Rows in one write: it takes a few milliseconds, so that a purchase hardly waits for it.
     static let batch = 250
-    /// Batches from one log line to the next.
-    private static let reportInterval = 400
+    /// Batches in one pass, which ends with a log line. A pass that went on to the last row would look frozen.
+    private static let longestPass = 400
 
     static func job(of schema: DatabaseSchema) -> BackgroundJobs.Job {
-        BackgroundJobs.Job(name: "backfill", interval: 10_000) { try await run(schema, $0) }
+        BackgroundJobs.Job(name: "backfill", interval: 1_000) { try await run(schema, $0) }
     }
 
     private static func run(_ schema: DatabaseSchema, _ server: Server) async throws {
@@ -19,13 +19,14 @@ enum BackfillJob {
             let progress = try await backfills.fillBatch(of: batch, at: server.clock().milliseconds)
         {
             batches += 1
-            guard progress.isFinished || batches % reportInterval == 0 else { continue }
+            guard progress.isFinished || batches >= longestPass else { continue }
             server.log.write(
                 .backfillProgress,
                 [
                     "migration": .integer(progress.number), "rows": .integer(progress.rows),
                     "finished": .bool(progress.isFinished),
                 ])
+            if batches >= longestPass { return }
         }
     }
 }

@@ -51,7 +51,7 @@ public struct BackgroundJobs: Sendable {
     private static let webhooks = "webhooks"
     private static let webhookInterval: Int64 = 1_000
 
-    /// The names of all jobs, with the milliseconds between two runs.
+    /// The jobs of every server, with the milliseconds between two runs.
     static let intervals: [(name: String, interval: Int64)] =
         usual.compactMap { job in job.interval.map { (job.name, $0) } } + [(webhooks, webhookInterval)]
 
@@ -81,6 +81,7 @@ public struct BackgroundJobs: Sendable {
             _ = try await WebhookDeliveries(server, startedAt: server.changedAt ?? startedAt).deliverAll()
         }
         all = Self.usual + [deliveries] + (schema.hasBackfills ? [BackfillJob.job(of: schema)] : [])
+        current().jobHistory.expect(all.compactMap { job in job.interval.map { (job.name, $0) } })
         self.current = current
         self.pause = pause
     }
@@ -133,12 +134,16 @@ public struct BackgroundJobs: Sendable {
 /// When each job last succeeded.
 final class JobHistory: Sendable {
     private struct State {
+        var intervals = BackgroundJobs.intervals
         var succeeded: [String: Instant] = [:]
         var running: [String: Instant] = [:]
         var failures: [String: Int64] = [:]
     }
 
     private let state = Locked(State())
+
+    /// The jobs that run, where they are not those of every server.
+    func expect(_ jobs: [(name: String, interval: Int64)]) { state.withLock { $0.intervals = jobs } }
 
     func began(_ name: String, at now: Instant) { state.withLock { $0.running[name] = now } }
 
@@ -162,9 +167,9 @@ final class JobHistory: Sendable {
 
     /// The jobs that have not ended well for too long.
     func frozen(at now: Instant) -> [String] {
-        let succeeded = state.withLock { $0.succeeded }
-        return BackgroundJobs.intervals.compactMap { name, interval in
-            guard let last = succeeded[name] else { return nil }
+        let state = state.withLock { $0 }
+        return state.intervals.compactMap { name, interval in
+            guard let last = state.succeeded[name] else { return nil }
             let limit: Int64 = Self.quick.contains(name) ? 60_000 : 1_800_000
             return now.milliseconds - last.milliseconds > limit + 2 * interval ? name : nil
         }
@@ -174,7 +179,7 @@ final class JobHistory: Sendable {
     func metrics(at now: Instant) -> [Metric] {
         let state = state.withLock { $0 }
         func samples(_ value: (_ name: String, _ interval: Int64) -> Double) -> [Metric.Sample] {
-            BackgroundJobs.intervals.map {
+            state.intervals.map {
                 Metric.Sample(value($0.name, $0.interval), (name: "background_job", value: $0.name))
             }
         }

@@ -6,7 +6,7 @@ import TillThreads
     import Darwin
 #endif
 
-/// SIGINT, SIGTERM and SIGHUP for asynchronous code.
+/// SIGINT, SIGTERM, SIGHUP and SIGUSR2 for asynchronous code.
 ///
 /// The handler only writes the signal's number into a pipe, and a dedicated thread reads it there, so no other code
 /// runs inside a handler. After `waitForStop()` was called, the first signal requests an orderly shutdown; a second
@@ -131,13 +131,14 @@ final class Signals: Sendable {
         while true {
             var number: UInt8 = 0
             guard read(pipeOut, &number, 1) == 1 else { continue }
-            if Int32(number) == SIGHUP {
+            switch Int32(number) {
+            case SIGHUP:
                 hungUp()
                 continue
-            }
-            if Int32(number) == SIGUSR2 {
+            case SIGUSR2:
                 state.withLock { $0.upgrades }?.yield()
                 continue
+            default: break
             }
             let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
                 guard state.isAwaited, !state.isStopping else { return nil }

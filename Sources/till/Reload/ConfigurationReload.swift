@@ -3,8 +3,6 @@ import TillServer
 
 /// What a reload needs from the command that runs the server.
 struct ConfigurationReload: Sendable {
-    /// Waits for the next SIGHUP; false when the task is cancelled.
-    let signal: @Sendable () async -> Bool
     /// Reads the whole configuration again; throws `CommandError` with all its errors.
     let load: @Sendable () throws -> Configuration
     /// Called when a new configuration is in force.
@@ -14,15 +12,13 @@ struct ConfigurationReload: Sendable {
 }
 
 extension RunningServer {
-    /// Reloads after each signal, one reload after the other, until the task is cancelled.
+    /// Reads the configuration again and says what became of it, in the log and in the file beside the ledger.
     func reload(_ reload: ConfigurationReload) async {
-        while await reload.signal() {
-            let begun = monotonicNanoseconds()
-            var report = await replaceConfiguration(reload)
-            report.begunAt = begun
-            log(report, in: reload.language)
-            state.write(report)
-        }
+        let begun = monotonicNanoseconds()
+        var report = await replaceConfiguration(reload)
+        report.begunAt = begun
+        log(report, in: reload.language)
+        state.write(report)
     }
 
     /// All or nothing: what can fail happens before the server is replaced.

@@ -96,14 +96,19 @@ struct RunningProcess {
 
     /// - Throws: `CommandError` if there is no server, it belongs to another user, or it does not answer.
     func reload() async throws -> ReloadReport {
-        let process = try find()
+        var process = try find()
         let begun = monotonicNanoseconds()
         guard kill(process, SIGHUP) == 0 else { throw Self.failure(errno, process) }
         for _ in 0..<(Self.patience / Self.step) {
             try await Task.sleep(for: .milliseconds(Self.step))
             // An earlier reload may still be under way: only one that began after the signal counts.
             if let report = ServerState.read(besideLedger: ledger)?.reload, report.begunAt >= begun { return report }
-            guard isServing(process) else {
+            if isServing(process) { continue }
+            if let next = try? find(), next != process {
+                // Another process has taken over, and may not know of the signal.
+                process = next
+                guard kill(process, SIGHUP) == 0 else { throw Self.failure(errno, process) }
+            } else if kill(process, 0) != 0 {
                 throw CommandError(
                     LocalizedText(en: "the server ended before it answered", zh: "服务器在答复之前已结束"))
             }

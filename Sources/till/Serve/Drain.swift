@@ -30,15 +30,15 @@ extension RunningServer {
     /// Answers what was accepted, lets the jobs end at a safe point, then closes the ledger.
     @discardableResult
     func stop(_ ending: Ending) async -> Drained {
-        let (clock, drainSettings) = (ContinuousClock(), configuration.drain)
-        let (began, limit) = (clock.now, Duration.seconds(drainSettings.seconds))
+        let (clock, settings) = (ContinuousClock(), configuration.drain)
+        let (began, limit) = (clock.now, Duration.seconds(settings.seconds))
         server.log.write(.drainBegins, ["requests": .integer(listener.requestsUnderWay)])
         if ending != .handOver { server.drain.begin() }
         listener.closeConnectionsAfterAnswers()
         let jobs = jobRun.withLock { $0 }
         jobs?.cancel()
         switch ending {
-        case .stop: try? await clock.sleep(for: .milliseconds(drainSettings.lameDuckMilliseconds))
+        case .stop: try? await clock.sleep(for: .milliseconds(settings.lameDuckMilliseconds))
         case .handOver:
             try? await clock.sleep(for: .milliseconds(Self.handOverNotice))
             await wait(until: began + limit / 2, clock) { [listener] in
@@ -59,7 +59,7 @@ extension RunningServer {
         await ledger.close()
         let spent = (clock.now - began) / .milliseconds(1)
         if cut > 0 {
-            server.log.write(.drainCut, ["requests": .integer(cut), "seconds": .integer(drainSettings.seconds)])
+            server.log.write(.drainCut, ["requests": .integer(cut), "seconds": .integer(settings.seconds)])
         }
         server.log.write(.drainEnded, ["ms": .integer(Int(spent)), "cut": .integer(cut)])
         return Drained(cutRequests: cut, milliseconds: Int(spent))

@@ -40,22 +40,19 @@ extension ServeRun {
         let second = await successor.channel.next(within: Self.startLimit)
         guard second == .message(.serving) else {
             let reason = await reason(second, of: successor)
-            // The ledger is closed: a server of this program opens it again, on the same socket, as it was configured
-            // last.
-            let configuration = running.configuration
-            let again = try await RunningServer(
-                configuration, process: call.process, log: log, socket: socket)
+            // The ledger is closed: a server of this program opens it again, on the same socket.
+            let again = try await start(running.configuration, on: socket)
             refuse(reason)
-            announce(again, configuration)
-            again.startJobs(reload)
+            again.startJobs()
             return again
         }
         notifications.handedOver(to: successor.id)
+        // What was asked of this process meanwhile is the other one's to do.
+        if requests.isReloadDue { successor.reload() }
         if requests.isStopping { successor.stop() }
         log.write(
             .handoverEnded,
             ["pid": .integer(successor.id), "ms": .integer(drained.milliseconds), "cut": .integer(drained.cutRequests)])
-        call.say(LocalizedText(en: "Process \(successor.id) has taken over.", zh: "进程 \(successor.id) 已接替服务。"))
         return nil
     }
 

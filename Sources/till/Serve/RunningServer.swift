@@ -178,16 +178,9 @@ final class RunningServer: Sendable {
         }
     }
 
-    /// Runs the background jobs, and the reloads if there are any, in a task of their own until the server stops.
-    func startJobs(_ reload: ConfigurationReload? = nil) {
-        jobRun.withLock {
-            $0 = JobRun { [self] in
-                await withTaskGroup(of: Void.self) { group in
-                    group.addTask { await self.runJobs() }
-                    if let reload { group.addTask { await self.reload(reload) } }
-                }
-            }
-        }
+    /// Runs the background jobs in a task of their own until the server stops.
+    func startJobs() {
+        jobRun.withLock { $0 = JobRun { await self.runJobs() } }
     }
 }
 

@@ -1,4 +1,5 @@
 import TillBilling
+import TillHTTP
 import TillJSON
 import TillLedger
 
@@ -28,15 +29,13 @@ extension Command {
         let output = try ServerLog(call)
         defer { output.end() }
         // First of all: a SIGHUP before the server listens is answered with a reload, not with the end of the process.
-        let reload = ConfigurationReload(
-            signal: call.process.waitForHangUp(), load: { try Configuration.load(for: call) },
-            apply: { output.setLevel($0.logLevel) }, language: call.language)
+        let untilHungUp = call.process.waitForHangUp()
         let inherited = try InheritedSockets(call.process.environment)
         do {
             let configuration = try Configuration.load(for: call)
             output.setLevel(configuration.logLevel)
             if let predecessor = inherited.predecessor { try await configuration.takeOver(from: predecessor) }
-            return try await ServeRun(call, inherited, output.log, reload).run(configuration)
+            return try await ServeRun(call, inherited, output, hangUp: untilHungUp).run(configuration)
         } catch {
             guard let failure = error as? CommandError else { throw error }
             inherited.predecessor?.send(.failed(failure.reasons.map(\.en).joined(separator: "; ")))
@@ -51,24 +50,30 @@ extension Command {
 struct ServeRun: Sendable {
     enum Request: Sendable {
         case stop
+        case reload
         case upgrade
     }
 
     let call: Invocation
     let inherited: InheritedSockets
-    let log: Log
+    let output: ServerLog
     let notifications: ServiceNotifications
     let requests: ServeRequests
-    let reload: ConfigurationReload
+
+    var log: Log { output.log }
 
     /// From here on signals are requests.
-    init(_ call: Invocation, _ inherited: InheritedSockets, _ log: Log, _ reload: ConfigurationReload) {
+    ///
+    /// - Parameter hangUp: waits for the next SIGHUP.
+    init(
+        _ call: Invocation, _ inherited: InheritedSockets, _ output: ServerLog,
+        hangUp: @escaping @Sendable () async -> Bool
+    ) {
         self.call = call
         self.inherited = inherited
-        self.log = log
-        self.reload = reload
+        self.output = output
         notifications = ServiceNotifications(environment: call.process.environment)
-        requests = ServeRequests(call.process)
+        requests = ServeRequests(call.process, hangUp: hangUp)
     }
 
     func run(_ configuration: Configuration) async throws -> ExitCode {
@@ -76,16 +81,19 @@ struct ServeRun: Sendable {
         for warning in configuration.warnings(at: call.process.clock()) {
             log.write(.startWarning, ["text": .text(warning(call.language))])
         }
-        var running = try await RunningServer(
-            configuration, process: call.process, log: log, socket: inherited.listening)
-        if let fault = await running.readStoreClock() {
-            log.write(.startWarning, ["text": .text(fault(call.language))])
-        }
-        announce(running, configuration)
+        var running = try await start(configuration, on: inherited.listening)
         inherited.predecessor?.send(.serving)
-        running.startJobs(reload)
+        running.startJobs()
         for await request in requests.all {
             switch request {
+            case .reload:
+                requests.reloadBegins()
+                notifications.reloading("reading the configuration")
+                await running.reload(
+                    ConfigurationReload(
+                        load: { try Configuration.load(for: call) }, apply: { output.setLevel($0.logLevel) },
+                        language: call.language))
+                notifications.ready()
             case .upgrade:
                 guard let next = try await handOver(running) else { return .done }
                 running = next
@@ -100,7 +108,14 @@ struct ServeRun: Sendable {
         return .done
     }
 
-    func announce(_ running: RunningServer, _ configuration: Configuration) {
+    /// Opens the ledger and accepts connections.
+    ///
+    /// - Parameter socket: listens already; nil: the configured address is bound.
+    func start(_ configuration: Configuration, on socket: ListeningSocket?) async throws -> RunningServer {
+        let running = try await RunningServer(configuration, process: call.process, log: log, socket: socket)
+        if let fault = await running.readStoreClock() {
+            log.write(.startWarning, ["text": .text(fault(call.language))])
+        }
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         log.write(.listening, ["address": .text("http://\(address)")])
         if call.wantsJSON {
@@ -110,5 +125,6 @@ struct ServeRun: Sendable {
             call.say(LocalizedText(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
         notifications.ready()
+        return running
     }
 }

@@ -89,6 +89,8 @@ struct Successor: Sendable {
 
     func stop() { kill(id, SIGTERM) }
 
+    func reload() { kill(id, SIGHUP) }
+
     private static func description(of status: Int32) -> String {
         status & 0x7F == 0 ? "it ended with exit code \(status >> 8 & 0xFF)" : "signal \(status & 0x7F) ended it"
     }
