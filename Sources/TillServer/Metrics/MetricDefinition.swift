@@ -40,7 +40,8 @@ struct MetricDefinition: Sendable, Hashable {
     init(_ name: String, _ kind: Kind, _ unit: Unit, _ help: String) { self.init(name, kind, unit, [], help) }
 
     /// In the order of a scrape.
-    static let all: [MetricDefinition] = server + requestMetrics + limits + keys + database + jobs + apple + LedgerMetrics.definitions
+    static let all: [MetricDefinition] =
+        server + requestMetrics + limits + keys + database + jobs + apple + LedgerMetrics.definitions
 
     // MARK: The server
 

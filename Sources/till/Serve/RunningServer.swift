@@ -99,6 +99,18 @@ final class RunningServer: Sendable {
         jobs = BackgroundJobs(current: { current.withLock { $0.server } }, schema: .served) {
             try? await Task.sleep(for: .milliseconds($0))
         }
+        do {
+            listener = try Self.listen(configuration, current, following: followed, on: socket)
+        } catch {
+            for thread in workThreads { thread.stop() }
+            throw error.failure(address: configuration.listen.description)
+        }
+    }
+
+    private static func listen(
+        _ configuration: Configuration, _ current: Locked<Current>, following followed: FollowedClock?,
+        on socket: ListeningSocket?
+    ) throws(ListenerError) -> Listener {
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
@@ -114,14 +126,9 @@ final class RunningServer: Sendable {
             await followed?.clock.refresh()
             return await router().respond(to: request)
         }
-        do {
-            listener = try Listener(
-                configuration: settings, bodyLimit: { router().bodyLimit(method: $0, path: $1) },
-                admission: { router().admission(of: $0, length: $1) }, handler: respond)
-        } catch {
-            for thread in workThreads { thread.stop() }
-            throw error.failure(address: configuration.listen.description)
-        }
+        return try Listener(
+            configuration: settings, bodyLimit: { router().bodyLimit(method: $0, path: $1) },
+            admission: { router().admission(of: $0, length: $1) }, handler: respond)
     }
 
     private static func failure(ledger: String, holds environment: StoreEnvironment) -> CommandError {
