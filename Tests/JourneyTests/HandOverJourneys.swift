@@ -132,7 +132,7 @@ import TillThreads
         }
     }
 
-    @Test("`till reload` reaches the process that serves: after a hand-over the new one, after a failed one the old one")
+    @Test("`till reload` reaches the process that serves: the old one after a failed hand-over, else the new one")
     func reload() async throws {
         try await ServerProcess.withFiles { files in
             let program = try Program(in: files.folder)

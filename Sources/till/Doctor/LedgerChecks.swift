@@ -68,9 +68,10 @@ extension Doctor {
                     + "\(DatabaseSchema.ledger.version): \(count) migrations are pending.",
                 zh: "账本版本为 \(state.schemaVersion)，此程序需要 \(DatabaseSchema.ledger.version)：有 \(count) 个迁移待执行。"),
             do: LocalizedText(
-                en: "Make a backup, then start the server once with this program, or run `till migrate` while no server "
+                en: "Make a backup, then start the server once with this program, or run `till migrate` while none "
                     + "runs; `till migrate --dry-run` says what there is to do.",
-                zh: "请先备份，再用此程序启动一次服务器，或在没有服务器运行时运行 `till migrate`；`till migrate --dry-run` 说明要做什么。"))
+                zh: "请先备份，再用此程序启动一次服务器，或在没有服务器运行时运行 `till migrate`；"
+                    + "`till migrate --dry-run` 说明要做什么。"))
     }
 
     // MARK: Reading
