@@ -122,6 +122,20 @@ import TillSQLite
         expect(try await good.examine(), .keys, .ok, en: "1 for backends, 1 for user tokens", zh: "后端密钥 1 个")
     }
 
+    @Test("A key that has expired or soon does is a warning that says how to rotate it")
+    func endingKeys() async throws {
+        let installation = try await Installation(
+            rest: """
+                , "secretKeys": [
+                  {"id": "old", "sha256": "\(String(repeating: "ab", count: 32))", "expires": "2020-01-01T00:00:00Z"},
+                  {"id": "new", "sha256": "\(String(repeating: "cd", count: 32))", "expires": "2999-01-01T00:00:00Z"}]
+                """)
+        let checks = try await installation.examine()
+        expect(checks, .keys, .warning, en: #"secretKeys "old": expired at 2020"#, zh: "“old”：已于 2020")
+        #expect(!checks.of(.keys).contains { $0.detail.en.contains("2999") })
+        #expect(checks.of(.keys).contains { $0.action.en.contains("till keys add") })
+    }
+
     @Test("Certificates are followed to their ends: valid, soon over, over, and not yet valid")
     func certificates() throws {
         func checks(_ der: [UInt8]?, at seconds: Int64) throws -> [DoctorCheck] {

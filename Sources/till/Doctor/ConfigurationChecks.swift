@@ -194,7 +194,14 @@ extension ConfigurationChecks {
                     en: "Add the new key beside the old one, sign new tokens with it, then remove the old one.",
                     zh: "请在旧密钥旁添加新密钥，改用新密钥签发令牌，然后移除旧密钥。"))
         }
-        return weak
+        let ending = configuration.keyWarnings(at: now).map {
+            DoctorCheck.warning(
+                .keys, $0,
+                do: LocalizedText(
+                    en: "Rotate the key: till keys add, till reload, and till keys retire once it is unused.",
+                    zh: "请更换密钥：till keys add、till reload，不再使用后执行 till keys retire。"))
+        }
+        return weak + ending
             + configuration.lifetimeWarnings.map {
                 .warning(
                     .keys, $0, do: LocalizedText(en: "Set maximumLifetime.", zh: "请设置 maximumLifetime。"))

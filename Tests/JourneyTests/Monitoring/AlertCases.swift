@@ -108,6 +108,9 @@ struct AlertCase {
         AlertCase("TillAppleTasksStuck", "till_oldest_apple_task_age_seconds", "4000", quiet: "60"),
         AlertCase("TillAppleTasksRefused", "till_apple_tasks_refused", "1", quiet: "0"),
         AlertCase("TillConsumptionAnswersLate", "till_oldest_consumption_answer_age_seconds", "20000", quiet: "60"),
+        AlertCase(
+            "TillKeyExpires", #"till_key_expiry_seconds{list="secretKeys",key="a"}"#, "1000000", quiet: "1300000", at: 1
+        ),
         AlertCase("TillClockSkew", #"till_clock_skew_seconds{host="a"}"#, "-90", quiet: "1", at: 7),
         AlertCase(
             "TillReconciliationOld", #"till_reconciliation_age_seconds{environment="a"}"#, "200000", quiet: "NaN"),
