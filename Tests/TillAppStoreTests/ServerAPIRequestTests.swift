@@ -231,6 +231,16 @@ struct ServerAPIRequestTests {
         #expect(apple.asked.isEmpty)
     }
 
+    @Test("A request that is not sent says why in sentences, not in names of the code")
+    func sentences() {
+        for rule in [InvalidRequestError.Rule.environmentNotAsked, .productionOnly, .noConsent, .contradiction] {
+            let text = ServerAPIError.invalid(InvalidRequestError("environment", rule)).sentence
+            #expect(!text.en.contains("\(rule)") && !text.zh.contains("\(rule)"))
+            #expect(text.en.hasPrefix("The request wasn't sent: environment "))
+            #expect(text.zh.hasPrefix("请求未发送：environment "))
+        }
+    }
+
     @Test("An environment that the configuration excludes is never called")
     func environments() async throws {
         let apple = CannedApple(.error(4_040_010))

@@ -18,4 +18,14 @@ import TillBilling
         #expect(difference(1_767_728_733_110) == nil)
         #expect(difference(1_767_728_734_000)?.kind == .refundDiffers)
     }
+
+    @Test("A dry run foresees what would happen, and claims nothing that did not", arguments: Difference.Kind.allCases)
+    func foresees(_ kind: Difference.Kind) {
+        let (done, foreseen) = (kind.sentence(isDryRun: false), kind.sentence(isDryRun: true))
+        let claims = [" granted", "is corrected", "is stored", "is kept", "taken back", "is changed"]
+        for claim in claims where done.en.contains(claim) {
+            #expect(foreseen.en.contains("would be") && foreseen.en != done.en && foreseen.zh != done.zh)
+            #expect(!foreseen.en.contains("It is granted") && !foreseen.zh.contains("现已发放"))
+        }
+    }
 }

@@ -40,6 +40,19 @@ struct CommandLineTests {
         return (code, recorder.out, recorder.error)
     }
 
+    @Test("the help of till apple sends its reader to the list of queries where it is")
+    func appleHelp() async throws {
+        for (language, place, example) in [("en", "list below", "transaction"), ("zh", "下面的列表", "transaction")] {
+            let recorder = Recorder()
+            let program = Program(commands: [.apple], process: recorder.process())
+            #expect(await program.run(["apple", "--help", "--lang", language]) == .done)
+            let help = recorder.out
+            let pointer = try #require(help.range(of: place))
+            let list = try #require(help.range(of: "\n  \(example)") ?? help.range(of: "\n\(example)"))
+            #expect(pointer.lowerBound < list.lowerBound, "\(help)")
+        }
+    }
+
     @Test("flags take their value after a space or an equals sign, may repeat where allowed, and mix with positionals")
     func flags() async {
         let result = await run([
