@@ -61,6 +61,7 @@ let package = Package(
         .systemLibrary(name: "CTillMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CTillPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Prepares OpenSSL before `main` runs, which only C code can do here.
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
@@ -78,6 +79,7 @@ let package = Package(
             dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
         ),
         .target(name: "TillSQLite", dependencies: ["TillThreads", "TillSQL", "CTillSQLite"]),
+        .target(name: "TillPostgres", dependencies: ["TillThreads", "TillSQL", "CTillPostgres"]),
         .target(
             name: "TillDashboard",
             dependencies: [
@@ -159,6 +161,13 @@ let package = Package(
             path: "Benchmarks/TillSoak"
         ),
 
+        // Only for tests: ledgers on SQLite and on a throw-away cluster of PostgreSQL.
+        .target(
+            name: "TillTestDatabases",
+            dependencies: ["TillThreads", "TillSQL", "TillSQLite", "TillPostgres", "TillLedger", "CTillPostgres"],
+            path: "Tests/TillTestDatabases"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
         .testTarget(name: "TillHTTPTests", dependencies: ["TillThreads", "TillHTTP"]),
@@ -170,7 +179,7 @@ let package = Package(
             name: "TillLedgerTests",
             dependencies: [
                 "TillThreads", "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON",
-                "TillCrypto", "TillEmulator", "CTillSQLite",
+                "TillCrypto", "TillEmulator", "CTillSQLite", "TillPostgres", "TillTestDatabases",
             ]
         ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
@@ -179,6 +188,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP",
                 "TillAPI", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
+                "TillTestDatabases",
             ]
         ),
         .testTarget(
@@ -230,7 +240,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI",
                 "TillBilling", "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation",
-                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit",
+                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit", "TillTestDatabases",
             ]
         ),
     ]
