@@ -231,6 +231,7 @@ extension DatabaseError {
             case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
             case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
             case .unfinishedBackfill: "的结构还不能更新到本版本：上一版本的数据回填尚未完成；请先运行上一版本，或停止服务器后运行“till migrate”"
+            case .unreachable: "的数据库服务器连接不上；请检查地址与网络"
             case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
             }
         return CommandError(

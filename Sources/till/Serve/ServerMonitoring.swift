@@ -1,5 +1,5 @@
 import TillBilling
-import TillSQLite
+import TillSQL
 import TillServer
 import TillThreads
 
