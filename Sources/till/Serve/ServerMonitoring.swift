@@ -32,9 +32,9 @@ extension Monitoring {
     }
 
     /// Told by the driver of every batch of writes.
-    var commitWatch: SQLiteDatabase.CommitWatch {
+    var commitWatch: CommitWatch {
         let commits = commits
-        return SQLiteDatabase.CommitWatch(
+        return CommitWatch(
             began: { commits.began() }, ended: { commits.ended(bodies: $0, error: $1) })
     }
 
