@@ -31,6 +31,14 @@ enum LedgerLocation: Sendable, Hashable {
         }
     }
 
+    /// The role of PostgreSQL that the servers use; nil for a file, or if the address names none.
+    var role: String? {
+        switch self {
+        case .sqlite: nil
+        case .postgres(let location): location.address.user
+        }
+    }
+
     /// The path beside which a server keeps what other commands of this machine read: its process and when its keys
     /// were used. Nil if it keeps nothing.
     var stateBase: String? {
@@ -44,7 +52,7 @@ enum LedgerLocation: Sendable, Hashable {
 /// A database of PostgreSQL, and how a server uses it.
 struct PostgresLocation: Sendable, Hashable {
     let address: PostgresAddress
-    /// A password file of libpq: `host:port:database:user:password` in each line.
+    /// A file whose first line is the password.
     var passwordFile: String?
     /// The beginning of the paths of this server's own files.
     var statePath: String?
@@ -75,11 +83,13 @@ struct PostgresAddress: Sendable, Hashable {
     let text: String
     /// Without parameters: `postgres://user@host/name`.
     let name: String
+    /// The role; nil: libpq takes the name of the process's user.
+    let user: String?
     /// The hosts as they are written, without ports; empty for the default socket.
     let hosts: [String]
     let parameters: [String: String]
-    /// The value of `passfile`, which `text` does not contain: its path is resolved as other paths are.
-    let passwordFile: String?
+    /// libpq's own password file: a line `host:port:database:user:password` for each database.
+    var passwordFile: String? { parameters["passfile"] }
 
     private static let schemes = ["postgres://", "postgresql://"]
 
@@ -115,9 +125,9 @@ struct PostgresAddress: Sendable, Hashable {
         guard path.count >= 2, !path[1].isEmpty else { throw .noDatabaseName }
         guard path.count == 2, [user, String(path[1])].allSatisfy({ percentDecoded($0) != nil && !$0.contains("@") })
         else { throw .form }
+        self.user = user.isEmpty ? nil : percentDecoded(user)
         hosts = try Self.hosts(path[0])
         var found = try Self.parameters(parts.count > 1 ? String(parts[1]) : "")
-        passwordFile = found.removeValue(forKey: "passfile").flatMap(percentDecoded)
         // Of several hosts, one writes: without this, libpq takes the first that answers, a standby too.
         if hosts.count > 1, found["target_session_attrs"] == nil { found["target_session_attrs"] = "read-write" }
         name = "postgres://\(user.isEmpty ? "" : user + "@")\(path[0])/\(path[1])"
@@ -153,6 +163,9 @@ struct PostgresAddress: Sendable, Hashable {
             guard found[parts[0]] == nil else { throw .repeatedParameter(parts[0]) }
             if let values, !values.contains(value) {
                 throw .badValue(parts[0], allowed: values.joined(separator: ", "))
+            }
+            if parts[0] == "passfile", !value.hasPrefix("/") {
+                throw .badValue(parts[0], allowed: "/PATH")
             }
             if numbers.contains(parts[0]), Int32(value).map({ $0 >= 0 }) != true {
                 throw .badValue(parts[0], allowed: "0…\(Int32.max)")

@@ -50,9 +50,8 @@ extension ConfigurationReader {
         guard PostgresAddress.isMeant(by: text) else { return readLedgerFile(text, setting) }
         do {
             let address = try PostgresAddress(text)
-            var location = PostgresLocation(address)
-            if let path = address.passwordFile { location.passwordFile = readPasswordFile(path, setting) }
-            return .postgres(location)
+            if let path = address.passwordFile { _ = readPasswordFile(path, setting) }
+            return .postgres(PostgresLocation(address))
         } catch {
             reader.complain(setting.place, error.sentence)
             return nil
@@ -78,7 +77,8 @@ extension ConfigurationReader {
         return .sqlite(path: resolve(String(path), from: setting.base))
     }
 
-    /// libpq ignores a password file that others can read, and then says that no password was supplied.
+    /// Others must not read the file. libpq ignores one of its own format that they can read, and then says that no
+    /// password was supplied.
     private mutating func readPasswordFile(_ path: String, _ setting: Setting) -> String? {
         let file = resolve(path, from: setting.base)
         guard reader.file(file, place: setting.place, most: 1 << 20) != nil else { return nil }
@@ -114,10 +114,10 @@ extension PostgresAddress.Fault {
                     + "例如套接字目录写成 %2Frun%2Fpostgresql")
         case .password:
             LocalizedText(
-                en: "must not contain a password: write HOST:PORT:NAME:USER:PASSWORD into a file that only this user "
-                    + "can read, and name it in database.passwordFile or as ?passfile=PATH",
-                zh: "不得含有密码：请把 主机:端口:数据库名:用户:密码 写入只有本用户可读的文件，"
-                    + "并在 database.passwordFile 或 ?passfile=路径 中指明")
+                en: "must not contain a password: write it into a file that only this user can read, and name that "
+                    + "file in database.passwordFile (or libpq's own password file as ?passfile=/PATH)",
+                zh: "不得含有密码：请把密码写入只有本用户可读的文件，并在 database.passwordFile 中指明该文件"
+                    + "（或用 ?passfile=/路径 指明 libpq 的密码文件）")
         case .noDatabaseName:
             LocalizedText(
                 en: "names no database: add its name after the host, postgres://USER@HOST/NAME",
