@@ -165,7 +165,7 @@ public struct CustomerTable {
             let merged = try connection.query(
                 """
                 SELECT g.user_id FROM customers a CROSS JOIN customers g ON g.merged_into = a.customer_id \
-                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL
+                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL ORDER BY g.customer_id
                 """, [.text(user.text)]
             ) { UserID($0.text("user_id")) }
             found += merged

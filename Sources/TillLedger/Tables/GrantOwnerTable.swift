@@ -158,8 +158,8 @@ public struct GrantOwnerTable {
     public func points(of grant: OwnedGrant, in user: UserID) throws -> [MovedPoints] {
         try connection.query(
             """
-            SELECT currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND grant_row_id \
-            = ?2 GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            SELECT currency, CAST(sum(amount) AS BIGINT) AS points FROM postings WHERE customer_id = \(customer: 1) \
+            AND grant_row_id = ?2 GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
             """, [.text(user.text), .integer(grant.rowID)]
         ) { row in
             MovedPoints(

@@ -117,9 +117,9 @@ public struct LedgerTable {
     public func pointsWithoutPurchase(of transferRowID: Int64, in user: UserID) throws -> [MovedPoints] {
         try connection.query(
             """
-            SELECT environment, currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND \
-            transfer_row_id = ?2 AND grant_row_id IS NULL GROUP BY environment, currency HAVING sum(amount) <> 0 \
-            ORDER BY environment, currency
+            SELECT environment, currency, CAST(sum(amount) AS BIGINT) AS points FROM postings WHERE customer_id = \
+            \(customer: 1) AND transfer_row_id = ?2 AND grant_row_id IS NULL GROUP BY environment, currency HAVING \
+            sum(amount) <> 0 ORDER BY environment, currency
             """, [.text(user.text), .integer(transferRowID)]
         ) { row in
             MovedPoints(

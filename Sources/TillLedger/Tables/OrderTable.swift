@@ -162,7 +162,7 @@ public struct OrderTable {
                 """
                 SELECT o.row_id, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
                 ON o.row_id = t.order_row_id WHERE t.order_row_id IS NOT NULL AND t.order_row_id < ?1 \
-                AND o.status = 1 GROUP BY t.order_row_id ORDER BY t.order_row_id DESC LIMIT ?2
+                AND o.status = 1 GROUP BY t.order_row_id, o.row_id ORDER BY t.order_row_id DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         case (nil, let status?):
             // The second condition on the status lets SQLite use the partial index.

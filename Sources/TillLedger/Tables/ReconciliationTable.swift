@@ -278,8 +278,10 @@ public struct ReconciliationTable {
     /// The total over all runs. There are a few rows for each run, and one run a day.
     public func total(of name: String, in environment: StoreEnvironment) throws -> Int64 {
         try connection.first(
-            "SELECT coalesce(sum(count), 0) AS total FROM reconciliation_counts WHERE name = ?1 AND environment = ?2",
-            [.text(name), environment.column]
+            """
+            SELECT CAST(coalesce(sum(count), 0) AS BIGINT) AS total FROM reconciliation_counts WHERE name = ?1 AND \
+            environment = ?2
+            """, [.text(name), environment.column]
         ) { $0.integer("total") } ?? 0
     }
 
