@@ -127,9 +127,7 @@ struct PostgresAddress: Sendable, Hashable {
         else { throw .form }
         self.user = user.isEmpty ? nil : percentDecoded(user)
         hosts = try Self.hosts(path[0])
-        var found = try Self.parameters(parts.count > 1 ? String(parts[1]) : "")
-        // Of several hosts, one writes: without this, libpq takes the first that answers, a standby too.
-        if hosts.count > 1, found["target_session_attrs"] == nil { found["target_session_attrs"] = "read-write" }
+        let found = try Self.parameters(parts.count > 1 ? String(parts[1]) : "")
         name = "postgres://\(user.isEmpty ? "" : user + "@")\(path[0])/\(path[1])"
         let query = found.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
         self.text = query.isEmpty ? name : "\(name)?\(query)"
