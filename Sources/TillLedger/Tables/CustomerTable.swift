@@ -97,7 +97,7 @@ public struct CustomerTable {
         guard known?.changes(to: seen) ?? true else { return }
         let wasNamed = try known == nil && seen == .guest && hasRows(user)
         let kind = wasNamed ? terms.kind(named: user) : seen
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (app_id, user_id) DO UPDATE SET kind = excluded.kind
@@ -188,7 +188,7 @@ public struct CustomerTable {
 
     /// Makes the guest a customer of its own again.
     public func separate(_ guest: UserID) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE customers SET merged_into = NULL WHERE app_id = 1 AND user_id = ?1", [.text(guest.text)])
     }
 }

@@ -25,7 +25,7 @@ public struct OrderTable {
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let rowID = try connection.drawID(of: "orders")
-        try connection.execute(
+        try connection.write(
             "INSERT INTO orders (row_id, \(Self.columns), catalog_version) VALUES (\(marks: 20))",
             [
                 .integer(rowID), .id(order.id),
@@ -75,7 +75,7 @@ public struct OrderTable {
             moved.order.environment = environment
         }
         moved.order.updatedAt = at
-        try connection.execute(
+        try connection.write(
             """
             UPDATE orders SET status = ?1, transaction_id = ?2, environment = ?3, updated_at = ?4, moves = ?5 \
             WHERE row_id = ?6
@@ -182,7 +182,7 @@ public struct OrderTable {
 
     /// Sets the device of an order that has none.
     public func name(_ device: DeviceID, of rowID: Int64) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE orders SET device = ?1 WHERE row_id = ?2 AND device IS NULL",
             [.text(device.text), .integer(rowID)])
     }
@@ -236,7 +236,7 @@ public struct OrderTable {
     }
 
     private func insertMove(_ rowID: Int64, _ number: Int64, _ move: OrderMove) throws {
-        try connection.execute(
+        try connection.write(
             "INSERT INTO order_moves (order_row_id, number, status, at, reason) VALUES (\(marks: 5))",
             [
                 .integer(rowID), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),
