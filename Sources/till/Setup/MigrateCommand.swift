@@ -66,7 +66,7 @@ extension Command {
                 """),
         flags: Configuration.flags + [.planOnly, .owner, .copyTarget]
     ) { call in
-        let ledger = try Configuration.ledger(for: call)
+        let ledger = try Configuration.ledger(for: call, command: "migrate")
         if let target = call.text(.copyTarget) {
             try await CopyRun(from: ledger, to: target, .served, call).run()
             return .done
