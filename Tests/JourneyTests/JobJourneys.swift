@@ -92,7 +92,7 @@ import TillServer
             try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
                 #expect(await eventually { line.asked.contains { $0.hasSuffix("\(slow)/finish") } })
                 _ = try await shop.ledger.write { connection in
-                    try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real)])
+                    try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?1", [.text(real)])
                 }
                 #expect(await eventually(within: 5) { line.asked.contains { $0.hasSuffix("\(real)/finish") } })
                 line.isHeld = nil

@@ -20,7 +20,7 @@ struct Pager: Sendable {
     ///
     /// - Parameter volume: the space for the ledger.
     static func open(
-        _ reach: Reach, ledger: SQLiteDatabase.Options = .init(.ledger), line: AppleProxy? = nil,
+        _ reach: Reach, ledger: SQLiteDatabase.Options? = nil, line: AppleProxy? = nil,
         volume: Monitoring.VolumeSpace? = Monitoring.VolumeSpace(free: 1 << 40, size: 1 << 41),
         webhookSend: HTTPSend? = nil, change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Pager) async throws -> Void

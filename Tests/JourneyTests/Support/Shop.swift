@@ -9,8 +9,10 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillSQL
 import TillSQLite
 import TillServer
+import TillTestDatabases
 import TillThreads
 
 /// How a journey reaches the server and the store: the same test body runs both ways.
@@ -19,7 +21,7 @@ enum Reach: String, CaseIterable, Sendable {
     case socket = "over a socket"
 }
 
-/// The environment of one app: an emulated App Store, a server on its own SQLite file, and buyers.
+/// The environment of one app: an emulated App Store, a server with its own ledger, and buyers.
 final class Shop: Sendable {
     static let bundleID = "com.example.learn"
     static let points60 = "com.example.learn.points60"
@@ -32,7 +34,7 @@ final class Shop: Sendable {
     private let running: Locked<Server>
     private let start: @Sendable (ServerConfiguration) throws -> Server
     let emulator: Emulator
-    let ledger: SQLiteDatabase
+    let ledger: any Database
     let time: TestClock
     private let toServer: HTTPSend
     private let toEmulator: HTTPSend
@@ -43,7 +45,7 @@ final class Shop: Sendable {
 
     private init(
         running: Locked<Server>, start: @escaping @Sendable (ServerConfiguration) throws -> Server,
-        emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
+        emulator: Emulator, ledger: any Database, time: TestClock, toServer: @escaping HTTPSend,
         toEmulator: @escaping HTTPSend, storeConnection: StoreConnection, relay: Relay,
         stops: [@Sendable () async -> Void]
     ) {
@@ -62,7 +64,8 @@ final class Shop: Sendable {
     /// Opens a shop, runs a journey in it, and closes it in every case.
     ///
     /// - Parameters:
-    ///   - ledger: how the ledger is opened; with its own VFS it is stored there instead of in a file.
+    ///   - ledger: opens a ledger on SQLite in this way; with its own VFS it is stored there instead of in a file. Nil
+    ///     opens one on the database of this test run.
     ///   - change: changes the server's usual configuration. Roots named here are trusted besides its store's.
     ///   - time: the shared clock.
     ///   - appleEffects: the effects by which the server asks Apple about certificates.
@@ -73,7 +76,7 @@ final class Shop: Sendable {
     ///   - webhookSend: the server's connection to webhook endpoints.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
-        ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
+        ledger: SQLiteDatabase.Options? = nil,
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
         appleEffects: AppleEffects? = nil, line: AppleProxy? = nil, store: TillBilling.StoreEnvironment = .sandbox,
         log: LogRecorder = LogRecorder(), monitoring: Monitoring = Monitoring(), webhookSend: HTTPSend? = nil,
@@ -118,7 +121,7 @@ final class Shop: Sendable {
     }
 
     private static func create(
-        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
+        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options?, _ folder: URL,
         _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment,
         _ own: (log: LogRecorder, monitoring: Monitoring, webhookSend: HTTPSend?)
     ) async throws -> Shop {
@@ -133,8 +136,7 @@ final class Shop: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { url, request async throws(HTTPError) in try await relay.send(url, request) })
-        let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
-        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
+        let (ledger, removeLedger) = try open(options, folder)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
         let asks = try await apple.line?.clients(of: emulator, time: time, log: own.log.log)
@@ -151,6 +153,7 @@ final class Shop: Sendable {
         let closeFiles: @Sendable () async -> Void = {
             await ledger.close()
             await storeFile.close()
+            removeLedger()
         }
         switch reach {
         case .inProcess:
@@ -182,6 +185,17 @@ final class Shop: Sendable {
                     closeFiles,
                 ])
         }
+    }
+
+    private static func open(
+        _ options: SQLiteDatabase.Options?, _ folder: URL
+    ) throws -> (ledger: any Database, remove: @Sendable () -> Void) {
+        guard let options else {
+            let place = try LedgerPlace(in: folder)
+            return (try place.open(), { #expect(throws: Never.self) { try place.remove() } })
+        }
+        let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
+        return (try SQLiteDatabase.open(path: path, role: .server, options: options), {})
     }
 
     private static func listener(
