@@ -192,6 +192,14 @@ let package = Package(
                 "TillTestDatabases",
             ]
         ),
+        // Servers on one PostgreSQL database, statement by statement.
+        .testTarget(
+            name: "InterleavingTests",
+            dependencies: [
+                "TillThreads", "TillServer", "TillLedger", "TillSQL", "TillPostgres", "TillHTTP", "TillBilling",
+                "TillAppStore", "TillJSON", "TillCrypto", "TillEmulator", "TillTestDatabases",
+            ]
+        ),
         .testTarget(
             name: "TillEmulatorTests",
             dependencies: [
