@@ -99,7 +99,11 @@ struct SeedRun {
         for (race, answers) in zip(races, answers.withLock { $0 }) {
             let answers = answers.map { $0 ?? Answer(status: 599, body: "none") }
             problems += answers.filter { $0.status >= 500 }.map { "\(race.name): an answer is \($0)" }
-            problems += try race.check(answers).map { "\(race.name): \($0)" }
+            do {
+                problems += try race.check(answers).map { "\(race.name): \($0)" }
+            } catch {
+                problems.append("\(race.name): \(error)")
+            }
         }
         problems += try await LedgerFindings.all(world, seed: seed, through: pair[0])
         return SeedRun(

@@ -142,7 +142,7 @@ struct Cast: Sendable {
             """
             SELECT coalesce((SELECT c.user_id FROM grant_owners h JOIN customers c USING (customer_id) \
             WHERE h.grant_row_id = t.row_id), (SELECT c.user_id FROM orders o JOIN customers c USING (customer_id) \
-            WHERE o.row_id = t.order_row_id)) FROM transactions t WHERE t.transaction_id = '\(transaction)'
+            WHERE o.row_id = t.order_row_id)) FROM transactions t WHERE t.id = '\(transaction)'
             """
         ).first?[0]
     }

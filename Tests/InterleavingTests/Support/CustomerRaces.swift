@@ -179,7 +179,7 @@ extension Cast {
             // Both years count, one after the other: their reminders name one end.
             let ends = try world.count(
                 """
-                SELECT count(DISTINCT r.ends_at) FROM reminders r JOIN customers c USING (customer_id) \
+                SELECT count(DISTINCT r.expires_at) FROM reminders r JOIN customers c USING (customer_id) \
                 WHERE c.user_id = '\(user("a"))'
                 """)
             found.expect(ends, is: 1, "the number of ends with reminders")

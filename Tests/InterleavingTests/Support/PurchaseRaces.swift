@@ -64,14 +64,14 @@ extension Cast {
             found.expect(isTaken, "the app got \(answers[1])")
             found.expect(try balance(of: "a"), is: 60, "the balance")
             found.expect(try events("grant.created"), is: 1, "the number of grant.created")
-            found.expect(try status(of: 1), is: "completed", "the order")
+            found.expect(try status(of: 1), is: "1", "the status of the order")
             return found.list
         }
     }
 
     func status(of order: UInt64) throws -> String {
         let id = self.order(order).description.replacing("-", with: "")
-        return try world.sql("SELECT status FROM orders WHERE encode(order_id, 'hex') = '\(id)'").first?[0] ?? ""
+        return try world.sql("SELECT status FROM orders WHERE encode(id, 'hex') = '\(id)'").first?[0] ?? ""
     }
 
     private func accountToken() throws -> Race {

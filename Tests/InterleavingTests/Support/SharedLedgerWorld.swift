@@ -25,6 +25,7 @@ final class SharedLedgerWorld: Sendable {
     let stepper: Stepper
     private let databases: [PostgresDatabase]
     private let place: LedgerPlace
+    private let session: Locked<PostgresSession>
     private let time: Locked<Instant>
     private let sent = Locked<[String]>([])
 
@@ -36,6 +37,7 @@ final class SharedLedgerWorld: Sendable {
         // Deadlocks between bodies are ended at once.
         let name = try session.run("SELECT current_database()")[0][0] ?? ""
         try session.run("ALTER DATABASE \(name) SET deadlock_timeout = '5ms'")
+        self.session = Locked(try #require(try place.session()))
         let stepper = Stepper(session)
         self.stepper = stepper
         let start = Instant(seconds: 1_790_000_000)
@@ -93,8 +95,7 @@ final class SharedLedgerWorld: Sendable {
 
     /// Statements beside the servers; each value as text.
     func sql(_ script: String) throws -> [[String?]] {
-        guard let session = try place.session() else { return [] }
-        return try session.run(script)
+        try session.withLock { try $0.run(script) }
     }
 
     func count(_ query: String) throws -> Int { Int(try sql(query).first?.first.flatMap { $0 } ?? "") ?? -1 }
