@@ -106,7 +106,7 @@ struct Cast: Sendable {
             .post, "/v1/transfers",
             [
                 "from": .string(user(from)), "to": .string(user(to)), "originalTransactionId": .string(original),
-                "reason": "asked for it", "operator": "ann", "environment": "Sandbox",
+                "reason": "asked for it", "operator": "ann", "environment": "sandbox",
             ])
     }
 

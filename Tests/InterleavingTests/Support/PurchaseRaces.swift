@@ -124,7 +124,7 @@ extension Cast {
         func decide(_ name: String) -> HTTPRequest {
             world.request(
                 .post, "/v1/quarantine/\(transaction(1))/claims",
-                ["userId": .string(user(name)), "reason": "receipt seen", "operator": "ann", "environment": "Sandbox"])
+                ["userId": .string(user(name)), "reason": "receipt seen", "operator": "ann", "environment": "sandbox"])
         }
         return Race(
             name: "operators give a purchase without an owner to two users", setup: [try submit(paid, as: "c")],
