@@ -175,8 +175,10 @@ final class SharedLedgerWorld: Sendable {
     }
 
     private func token(of user: String) -> String {
-        let claims: JSONValue = ["sub": .string(user), "exp": .int(now.seconds + 600)]
-        let message = [["alg": "HS256", "typ": "JWT"], claims].map { Base64.encode(Array($0.encoded().utf8), .url) }
+        var claims: [String: JSONValue] = ["sub": .string(user), "exp": .int(now.seconds + 600)]
+        if user.hasSuffix("-g") { claims["guest"] = true }
+        let parts: [JSONValue] = [["alg": "HS256", "typ": "JWT"], .object(claims)]
+        let message = parts.map { Base64.encode(Array($0.encoded().utf8), .url) }
             .joined(separator: ".")
         let code = Base64.encode(HMACSHA256.code(for: message.utf8, key: Self.userSecret), .url)
         return "\(message).\(code)"

@@ -13,8 +13,11 @@ struct SteppedDatabase: Database {
     func write<Value: Sendable>(
         locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        let (base, writers) = (base, writers)
-        let operation = stepper.begin { base.figures.busyWriters == writers }
+        let base = base
+        let operation = stepper.begin(
+            Stepper.Writers(
+                server: ObjectIdentifier(base), count: writers, busy: { base.figures.busyWriters },
+                waiting: { base.waitingWrites }))
         defer { stepper.end(operation) }
         return try await base.write(locking: keys) { [stepper] connection in
             stepper.run(operation)
@@ -23,7 +26,7 @@ struct SteppedDatabase: Database {
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
-        let operation = stepper.begin { false }
+        let operation = stepper.begin()
         defer { stepper.end(operation) }
         return try await base.read { [stepper] connection in
             stepper.run(operation)

@@ -34,9 +34,18 @@ final class Stepper: @unchecked Sendable {
     /// One read or write of a request.
     struct Operation {
         let request: String
-        let isWaitingForConnection: @Sendable () -> Bool
+        /// Nil for a read: there are always enough connections for those.
+        let writers: Writers?
         /// The thread that runs its body.
         var thread: pthread_t?
+    }
+
+    /// The connections of one server that write. Several bodies may wait for one of them, or share its transaction.
+    struct Writers {
+        let server: ObjectIdentifier
+        let count: Int
+        let busy: @Sendable () -> Int
+        let waiting: @Sendable () -> Int
     }
 
     private struct Paused {
@@ -66,11 +75,11 @@ final class Stepper: @unchecked Sendable {
         }
     }
 
-    func begin(isWaitingForConnection: @escaping @Sendable () -> Bool) -> Int {
+    func begin(_ writers: Writers? = nil) -> Int {
         let request = Self.request
         return monitor.withLock {
             operationCount += 1
-            operations[operationCount] = Operation(request: request, isWaitingForConnection: isWaitingForConnection)
+            operations[operationCount] = Operation(request: request, writers: writers)
             monitor.broadcast()
             return operationCount
         }
@@ -173,14 +182,24 @@ final class Stepper: @unchecked Sendable {
         var busy: [Int32] = []
         for operation in operations.values {
             guard let thread = operation.thread else {
-                if operation.isWaitingForConnection() { continue }
-                return nil
+                guard let writers = operation.writers, waits(for: writers) else { return nil }
+                continue
             }
             guard let backend = backends[thread] else { return nil }
             if let paused = paused[backend], !paused.isReleased { continue }
             busy.append(backend)
         }
         return busy
+    }
+
+    /// Whether a body that has not begun waits for another one, and not just for its thread: all threads that work on
+    /// writes have begun one.
+    private func waits(for writers: Writers) -> Bool {
+        let threads = operations.values.compactMap { one in
+            one.writers?.server == writers.server ? one.thread : nil
+        }
+        let busy = writers.busy()
+        return (writers.waiting() == 0 || busy == writers.count) && Set(threads).count == busy && busy > 0
     }
 
     private func release(_ stickiness: Double) -> Bool {
