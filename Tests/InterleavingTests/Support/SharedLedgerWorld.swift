@@ -94,6 +94,7 @@ final class SharedLedgerWorld: Sendable {
     private func close() async { for database in databases { await database.close() } }
 
     /// Statements beside the servers; each value as text.
+    @discardableResult
     func sql(_ script: String) throws -> [[String?]] {
         try session.withLock { try $0.run(script) }
     }

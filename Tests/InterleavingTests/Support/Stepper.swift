@@ -28,6 +28,10 @@ final class Stepper: @unchecked Sendable {
     private(set) var statementCount = 0
     private(set) var isStuck = false
 
+    /// Chooses a statement outside of a run before which its thread stops, once.
+    private var hold: ((Int32, String) -> Bool)?
+    private var isHeld = false
+
     /// The request that a task works on.
     @TaskLocal static var request = ""
 
@@ -65,6 +69,11 @@ final class Stepper: @unchecked Sendable {
     func step(_ backend: Int32, _ statement: String) {
         let thread = pthread_self()
         monitor.withLock {
+            if !isStepping, hold?(backend, statement) == true {
+                (hold, isHeld) = (nil, true)
+                monitor.broadcast()
+                while isHeld { monitor.wait() }
+            }
             // A thread without a body connects.
             guard isStepping, let name = names[thread] else { return }
             backends[thread] = backend
@@ -97,6 +106,28 @@ final class Stepper: @unchecked Sendable {
     func end(_ operation: Int) {
         monitor.withLock {
             operations[operation] = nil
+            monitor.broadcast()
+        }
+    }
+
+    // MARK: One statement that is held
+
+    /// Stops the next transaction that writes an event after its last statement, before its COMMIT.
+    func holdNextEvent() {
+        var backends: Set<Int32> = []
+        monitor.withLock {
+            hold = { backend, statement in
+                if statement.hasPrefix("INSERT INTO outbox") { backends.insert(backend) }
+                return statement == "COMMIT" && backends.contains(backend)
+            }
+        }
+    }
+
+    func isHolding() -> Bool { monitor.withLock { isHeld } }
+
+    func letGo() {
+        monitor.withLock {
+            (hold, isHeld) = (nil, false)
             monitor.broadcast()
         }
     }
