@@ -49,11 +49,13 @@ struct HotAccountTests {
             #expect(
                 second.transactions < 2 * first.transactions,
                 "transactions: \(first.transactions), then \(second.transactions)")
-            print("hot account: rows \(first.rows) \(second.rows), transactions \(first.transactions) \(second.transactions)")
+            if SlowTests.areRun {
+                print("rows \(first.rows), \(second.rows); transactions \(first.transactions), \(second.transactions)")
+            }
         }
     }
 
-    /// What PostgreSQL did in the whole database. A process of PostgreSQL reports its counts at its end, so those of the
+    /// What PostgreSQL did in the whole database. Each of its processes reports its counts at its end, so those of the
     /// servers are ended; the servers connect again.
     private struct Cost {
         let rows: Int

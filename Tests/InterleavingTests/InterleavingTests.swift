@@ -88,10 +88,13 @@ struct SeedRun {
             for (place, one) in race.work.enumerated() {
                 let server = (one.server + (isTurned ? 1 : 0)) % 2
                 work.append(
-                    ("\(server):\(index).\(place) \(one.name)", { [pair] in
-                        let answer = await one.body(pair[server])
-                        answers.withLock { $0[index][place] = answer }
-                    }))
+                    (
+                        "\(server):\(index).\(place) \(one.name)",
+                        { [pair] in
+                            let answer = await one.body(pair[server])
+                            answers.withLock { $0[index][place] = answer }
+                        }
+                    ))
             }
         }
         let run = await world.stepper.run(work, seed: random.next())
@@ -133,8 +136,8 @@ enum LedgerFindings {
             (
                 "a user's event numbers have gaps",
                 """
-                SELECT c.user_id, c.last_event, count(o.row_id), max(o.user_sequence) FROM customers c LEFT JOIN outbox o \
-                USING (customer_id) WHERE c.\(own) GROUP BY 1, 2 HAVING count(o.row_id) <> c.last_event OR \
+                SELECT c.user_id, c.last_event, count(o.row_id), max(o.user_sequence) FROM customers c \
+                LEFT JOIN outbox o USING (customer_id) WHERE c.\(own) GROUP BY 1, 2 HAVING count(o.row_id) <> c.last_event OR \
                 coalesce(max(o.user_sequence), 0) <> c.last_event OR count(DISTINCT o.user_sequence) <> count(o.row_id)
                 """
             ),

@@ -69,7 +69,10 @@ struct Cast: Sendable {
     func open(_ order: UInt64, for name: String, _ product: String = SharedLedgerWorld.points60) -> HTTPRequest {
         world.request(
             .post, "/v1/orders",
-            ["id": .string(self.order(order).description), "userId": .string(user(name)), "productId": .string(product)])
+            [
+                "id": .string(self.order(order).description), "userId": .string(user(name)),
+                "productId": .string(product),
+            ])
     }
 
     func submit(_ paid: Paid, as name: String) throws -> HTTPRequest {

@@ -39,7 +39,9 @@ extension Cast {
     func mixedReferences() throws -> Race {
         Race(
             name: "one reference for the debits of two users",
-            setup: try funded("a") + [open(2, for: "b"), try submit(Paid(id: transaction(2), token: order(2)), as: "b")],
+            setup: try funded("a") + [
+                open(2, for: "b"), try submit(Paid(id: transaction(2), token: order(2)), as: "b"),
+            ],
             work: [Work(0, "debit a", debit(20, of: "a", 7)), Work(1, "debit b", debit(20, of: "b", 7))]
         ) { answers in
             var found = Findings()
@@ -57,7 +59,8 @@ extension Cast {
             name: "the same Idempotency-Key at both servers", setup: try funded("b"),
             work: [
                 Work(0, "order", order), Work(1, "order again", order),
-                Work(0, "debit", debit(20, of: "b", 3, key: key)), Work(1, "debit again", debit(20, of: "b", 3, key: key)),
+                Work(0, "debit", debit(20, of: "b", 3, key: key)),
+                Work(1, "debit again", debit(20, of: "b", 3, key: key)),
             ]
         ) { answers in
             var found = Findings()
@@ -81,7 +84,9 @@ extension Cast {
         let paid = Paid(id: transaction(1), token: order(1))
         return Race(
             name: "a guest is merged while the guest's purchase and debit arrive",
-            setup: [open(1, for: "g"), open(2, for: "g"), try submit(Paid(id: transaction(2), token: order(2)), as: "g")],
+            setup: [
+                open(1, for: "g"), open(2, for: "g"), try submit(Paid(id: transaction(2), token: order(2)), as: "g"),
+            ],
             work: [
                 Work(0, "merge", merge("g", into: "a")), Work(1, "submit", try submit(paid, as: "g")),
                 Work(1, "debit", debit(50, of: "g", 1)), Work(0, "notify", try notify(paid)),

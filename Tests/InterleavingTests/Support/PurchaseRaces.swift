@@ -13,7 +13,8 @@ extension Cast {
         { try $0.refundAgainstGrant() }, { try $0.twoPeriods() }, { try $0.payerForgivenOnce() },
         { try $0.twoDebits() }, { try $0.sameReference() }, { try $0.sameKey() }, { try $0.guestMerge() },
         { try $0.chainOfMerges() }, { try $0.transferAgainstRenewal() }, { try $0.twoTransfers() },
-        { try $0.previews() }, { try $0.consents() }, { try $0.feed() }, { try $0.jobs() }, { try $0.mixedReferences() },
+        { try $0.previews() }, { try $0.consents() }, { try $0.feed() }, { try $0.jobs() },
+        { try $0.mixedReferences() },
     ]
 
     private static func outcomes(_ answers: [Answer]) -> [String] { answers.map(\.outcome).sorted() }
@@ -139,7 +140,9 @@ extension Cast {
         }
         return Race(
             name: "operators give a purchase without an owner to two users", setup: [try submit(paid, as: "c")],
-            work: [Work(0, "give a", decide("a")), Work(1, "give b", decide("b")), Work(0, "give a again", decide("a"))]
+            work: [
+                Work(0, "give a", decide("a")), Work(1, "give b", decide("b")), Work(0, "give a again", decide("a")),
+            ]
         ) { answers in
             var found = Findings()
             let isFine = Set(answers.map(\.status)).isSubset(of: [200, 409])
