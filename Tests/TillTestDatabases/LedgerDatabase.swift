@@ -64,18 +64,20 @@ package struct LedgerPlace: Sendable {
         }
     }
 
-    package func open(_ role: DatabaseRole = .server) throws -> any Database {
+    /// - Parameter commitWatch: is told about every commit.
+    package func open(_ role: DatabaseRole = .server, commitWatch: CommitWatch? = nil) throws -> any Database {
         switch kind {
-        case .file(let path): try SQLiteDatabase.open(path: path, role: role, options: .init(schema))
-        case .database: try PostgresDatabase.open(address: address, role: role, options: Self.options(schema))
+        case .file(let path):
+            var options = SQLiteDatabase.Options(schema)
+            options.commitWatch = commitWatch
+            return try SQLiteDatabase.open(path: path, role: role, options: options)
+        case .database:
+            var options = PostgresDatabase.Options(schema)
+            // Two connections that write show what happens between them, and are made quickly.
+            (options.connections, options.readers) = (2, 1)
+            options.commitWatch = commitWatch
+            return try PostgresDatabase.open(address: address, role: role, options: options)
         }
-    }
-
-    /// Two connections that write show what happens between them, and are made quickly.
-    private static func options(_ schema: DatabaseSchema) -> PostgresDatabase.Options {
-        var options = PostgresDatabase.Options(schema)
-        (options.connections, options.readers) = (2, 1)
-        return options
     }
 
     /// A connection beside the driver; nil on SQLite.

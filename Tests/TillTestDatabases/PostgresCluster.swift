@@ -1,10 +1,7 @@
 import Foundation
+import Glibc
 import TillSQL
 import TillThreads
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// A throw-away cluster of PostgreSQL: one for each process that tests, started when the first test needs it.
 ///
@@ -42,7 +39,9 @@ package final class PostgresCluster: Sendable {
         guard let programs = Self.programs else { throw Failure(description: Self.missing) }
         folder = try Self.makeFolder()
         var pipe: [Int32] = [0, 0]
-        guard pipe2(&pipe, O_CLOEXEC) == 0 else { throw Failure(description: "no pipe: \(errno)") }
+        guard Glibc.pipe(&pipe) == 0, fcntl(pipe[1], F_SETFD, FD_CLOEXEC) == 0 else {
+            throw Failure(description: "no pipe: \(errno)")
+        }
         let guardian = Process()
         let isRoot = getuid() == 0
         guardian.executableURL = URL(fileURLWithPath: isRoot ? "/usr/bin/setpriv" : "/bin/sh")
