@@ -5,7 +5,9 @@ import TillLedger
 import TillSQL
 import TillTestDatabases
 
-@Suite("Rows that are never edited hold no names", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+@Suite(
+    "Rows that are never edited hold no names",
+    .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
 struct NamelessRowsJourneys {
     /// Tables whose rows are deleted within days: waiting proofs and receipts, and repeated answers.
     private static let passing: Set<Substring> = ["saved_proofs", "waiting_proofs", "idempotency_keys"]

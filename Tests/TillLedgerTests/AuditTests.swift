@@ -78,6 +78,9 @@ import TillThreads
                 """, rules: [.finishTasks], part: "to be finished"),
         Case(change: "UPDATE transactions SET order_row_id = 9", rules: [.references], part: "transactions 1"),
         Case(change: "UPDATE orders SET customer_id = 9", rules: [.references], part: "orders 1"),
+        Case(change: "UPDATE orders SET catalog_version = 9", rules: [.references], part: "orders 1"),
+        Case(change: "UPDATE transactions SET app_id = 9", rules: [.paidOrders, .references], part: "transaction t1"),
+        Case(change: "UPDATE proofs SET header_row_id = 9", rules: [.references], part: "proofs 1"),
         Case(change: "UPDATE event_positions SET event_row_id = 9", rules: [.references], part: "event_positions 1"),
     ]
 

@@ -111,7 +111,7 @@ public struct RefusedProofTable {
         let known = try connection.query(
             """
             SELECT row_id, claimed_order FROM refused_proofs WHERE digest = ?1 AND budget = ?2 AND code = ?3 \
-            AND source = ?4 ORDER BY row_id LIMIT 50
+            AND source = ?4 LIMIT 50
             """, [.blob(entry.digest), .text(budget), .text(entry.code), .text(entry.source)]
         ) { row in
             (

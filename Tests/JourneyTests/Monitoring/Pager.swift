@@ -37,10 +37,8 @@ struct Pager: Sendable {
         monitoring.volume = { volume }
         monitoring.waitingWrites = { 0 }
         monitoring.version = Program.version
-        var options = ledger
-        options.commitWatch = monitoring.commitWatch
         try await Shop.open(
-            reach, ledger: options,
+            reach, ledger: ledger,
             change: { configuration in
                 configuration.operators = [SecretKey(id: "prometheus", sha256: Digest.sha256.hash(token.utf8))]
                 change(&configuration)

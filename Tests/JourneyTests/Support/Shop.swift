@@ -15,6 +15,8 @@ import TillServer
 import TillTestDatabases
 import TillThreads
 
+@testable import till
+
 /// How a journey reaches the server and the store: the same test body runs both ways.
 enum Reach: String, CaseIterable, Sendable {
     case inProcess = "in process"
@@ -136,7 +138,7 @@ final class Shop: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { url, request async throws(HTTPError) in try await relay.send(url, request) })
-        let (ledger, removeLedger) = try open(options, folder)
+        let (ledger, removeLedger) = try open(options, folder, own.monitoring)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
         let asks = try await apple.line?.clients(of: emulator, time: time, log: own.log.log)
@@ -188,12 +190,13 @@ final class Shop: Sendable {
     }
 
     private static func open(
-        _ options: SQLiteDatabase.Options?, _ folder: URL
+        _ options: SQLiteDatabase.Options?, _ folder: URL, _ monitoring: Monitoring
     ) throws -> (ledger: any Database, remove: @Sendable () -> Void) {
-        guard let options else {
+        guard var options else {
             let place = try LedgerPlace(in: folder)
-            return (try place.open(), { #expect(throws: Never.self) { try place.remove() } })
+            return (try place.open(commitWatch: monitoring.commitWatch), { #expect(throws: Never.self) { try place.remove() } })
         }
+        options.commitWatch = monitoring.commitWatch
         let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
         return (try SQLiteDatabase.open(path: path, role: .server, options: options), {})
     }
