@@ -146,7 +146,8 @@ let package = Package(
             name: "till-load",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL",
-                "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
+                "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
+                "TillSimulation",
             ],
             path: "Benchmarks/TillLoad"
         ),

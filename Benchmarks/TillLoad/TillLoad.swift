@@ -99,6 +99,9 @@ struct TillLoad {
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
         case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
+        case ("exchanges", 2): try await ExchangeCount(address: arguments[1], listsStatements: false).run()
+        case ("exchanges", 3) where arguments[2] == "--statements":
+            try await ExchangeCount(address: arguments[1], listsStatements: true).run()
         case ("upgrade", 6), ("upgrade", 7):
             let test = UpgradeTest(
                 till: arguments[2], next: arguments[3] == "-" ? nil : arguments[3], set: LoadSet(arguments[1]),

@@ -11,9 +11,14 @@ final class PostgresConnection: Connection {
     /// Set when a statement failed. The body is then not committed, even if it ignores the error.
     private(set) var brokenBy: DatabaseError?
 
-    init(_ transaction: PostgresTransaction, isReading: Bool) {
+    /// Whether the body ends at the first statement after it found an undeclared key, because it runs again anyway. A
+    /// body that finds further keys then runs to its end, to find them all at once.
+    private let endsAtNewKey: Bool
+
+    init(_ transaction: PostgresTransaction, isReading: Bool, endsAtNewKey: Bool = false) {
         self.transaction = transaction
         self.isReading = isReading
+        self.endsAtNewKey = endsAtNewKey
     }
 
     func end() { transaction = nil }
@@ -21,6 +26,9 @@ final class PostgresConnection: Connection {
     private func usable() throws(DatabaseError) -> PostgresTransaction {
         guard let transaction else { throw DatabaseError(.other, "the connection was used after its body had returned") }
         if let brokenBy { throw brokenBy }
+        if endsAtNewKey, !undeclared.isEmpty {
+            throw DatabaseError(.busy, "the body runs again with the keys that it has found")
+        }
         return transaction
     }
 
@@ -62,9 +70,9 @@ final class PostgresConnection: Connection {
         transaction.append(Command(sql, values))
     }
 
-    func prefetch(_ statements: [Statement]) throws(DatabaseError) {
+    func prefetch(_ statements: () throws -> [Statement]) throws {
         let transaction = try usable()
-        let new = statements.filter { transaction.fetched($0) == nil }
+        let new = try statements().filter { transaction.fetched($0) == nil }
         for statement in new { try check(statement.sql, statement.values, transaction) }
         let results = try exchange(new.map { Command($0.sql, $0.values) }, transaction)
         for (statement, result) in zip(new, results) { transaction.keep(result, of: statement) }

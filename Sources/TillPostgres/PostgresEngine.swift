@@ -21,7 +21,7 @@ final class PostgresEngine: @unchecked Sendable {
         writes = WorkQueue(limit: options.queueLimit)
         reads = WorkQueue(limit: options.queueLimit)
         let settings = ConnectionSettings(address, options, isReadOnly: role == .operator)
-        let first = try PostgresHandle(settings)
+        let first = try PostgresHandle(settings, counter)
         do throws(DatabaseError) {
             try PostgresSchema(first, options.schema).prepare(for: role)
             if role == .server { try PoolerCheck.refuseSharedSessions(beside: first, settings) }

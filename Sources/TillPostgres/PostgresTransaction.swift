@@ -6,6 +6,10 @@ final class PostgresTransaction {
     let handle: PostgresHandle
     /// The keys whose locks this transaction takes with its first statement.
     let keys: Set<LockKey>
+    private var kind: Kind
+    private let needingSnapshot: Set<SQL>
+    /// The first statement that a body ran.
+    private(set) var first: SQL?
     private var waiting: [Waiting] = []
     /// How many exchanges there were.
     private(set) var sentCount = 0
@@ -34,17 +38,33 @@ final class PostgresTransaction {
         case writing
         /// One state of the data for all queries.
         case snapshot
+        /// One query, which needs no transaction around it. A second one is refused.
+        case query
     }
 
-    init(_ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = []) {
+    /// The code of the refusal.
+    static let needsSnapshot = "till: snapshot"
+
+    /// - Parameter snapshotsFor: first statements of bodies that make several queries.
+    init(
+        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = []
+    ) {
         self.handle = handle
         self.keys = keys
+        self.kind = kind
+        needingSnapshot = queries
         switch kind {
         case .writing:
             control("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             if !keys.isEmpty { waiting.append(Waiting(command: Self.lock(keys), purpose: .control)) }
-        case .snapshot: control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        case .snapshot: beginSnapshot()
+        case .query: break
         }
+    }
+
+    private func beginSnapshot() {
+        kind = .snapshot
+        control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     }
 
     /// The locks are taken in the order of the array, which is the same for all servers.
@@ -62,14 +82,22 @@ final class PostgresTransaction {
     /// - Returns: the results of these commands.
     func exchange(_ commands: [Command]) throws(DatabaseError) -> [ResultSet] {
         if let failure { throw failure.error }
-        let first = waiting
         guard !commands.isEmpty else { return [] }
+        if first == nil {
+            first = commands[0].sql
+            if kind == .query, commands.count > 1 || needingSnapshot.contains(commands[0].sql) { beginSnapshot() }
+        }
+        let before = waiting
         waiting = []
         sentCount += 1
-        isOpen = true
+        isOpen = kind != .query
         do throws(PostgresError) {
-            let results = try handle.exchange(first.map(\.command) + commands)
-            for (waiting, result) in zip(first, results) {
+            guard kind != .query || sentCount == 1 else {
+                let error = DatabaseError(.busy, "the read runs again in one snapshot")
+                throw PostgresError(code: Self.needsSnapshot, error, isLost: false)
+            }
+            let results = try handle.exchange(before.map(\.command) + commands)
+            for (waiting, result) in zip(before, results) {
                 note(waiting.command, result)
                 if case .ids(let table) = waiting.purpose { addIDs(Self.ids(result), of: table) }
             }

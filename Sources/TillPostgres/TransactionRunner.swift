@@ -9,9 +9,9 @@ final class TransactionRunner: @unchecked Sendable {
     private let source: PostgresSource
     private let watch: CommitWatch?
     private let counter: FigureCounter
-    /// Ids that the last body drew, by table: the next one probably draws as many, so they come with its first
-    /// exchange.
-    private var expectedIDs: [String: Int] = [:]
+    /// Ids that the last body with keys of the same kinds drew, by table: the next one probably draws as many, so they
+    /// come with its first exchange.
+    private var expectedIDs: [Set<String>: [String: Int]] = [:]
 
     /// With its keys declared a body finds what it found before, and perhaps more.
     private static let mostRuns = 8
@@ -24,14 +24,22 @@ final class TransactionRunner: @unchecked Sendable {
 
     /// Runs, commits and answers `jobs`.
     func commit(_ jobs: [Job]) {
-        guard jobs.count > 1 else { return commitAlone(jobs[0]) }
-        switch attempt(jobs) {
-        case .ended(let answered, let again):
-            for (job, error) in answered { job.answer(error) }
-            for job in again { commitAlone(job) }
-        case .undone: for job in jobs { commitAlone(job) }
+        var waiting = jobs
+        while waiting.count > 1 {
+            switch attempt(waiting) {
+            case .ended(let answered, let again):
+                for (job, error) in answered { job.answer(error) }
+                counter.add { $0.reruns += Int64(again.count) }
+                // Bodies that found keys share the next transaction too, unless all of them did once more.
+                if again.count == waiting.count, again.allSatisfy({ $0.runs > 1 }) { return commitEach(again) }
+                waiting = again
+            case .undone: return commitEach(waiting)
+            }
         }
+        commitEach(waiting)
     }
+
+    private func commitEach(_ jobs: [Job]) { for job in jobs { commitAlone(job) } }
 
     private func commitAlone(_ job: Job) {
         var last: PostgresError?
@@ -117,14 +125,18 @@ final class TransactionRunner: @unchecked Sendable {
         let start = transaction.mark
         if isShared { transaction.control("SAVEPOINT body") }
         let wasSent = transaction.sentCount
-        drawAhead(transaction)
-        let connection = PostgresConnection(transaction, isReading: false)
+        let kinds = Set(job.keys.map(\.kind))
+        for (table, count) in (expectedIDs[kinds] ?? [:]).sorted(by: { $0.key < $1.key }) {
+            transaction.drawAhead(count, of: table)
+        }
+        let connection = PostgresConnection(transaction, isReading: false, endsAtNewKey: job.runs == 0)
+        job.runs += 1
         let hasSucceeded = job.run(connection)
         connection.end()
         transaction.forgetFetched()
         if let failure = transaction.failure { return .broken(failure) }
         if let error = connection.brokenBy { return .broken(PostgresError(code: "", error, isLost: false)) }
-        expectedIDs = connection.drawn
+        if connection.undeclared.isEmpty { expectedIDs[kinds] = connection.drawn }
         if hasSucceeded, connection.undeclared.isEmpty {
             if isShared { transaction.control("RELEASE SAVEPOINT body") }
             return .done
@@ -143,10 +155,6 @@ final class TransactionRunner: @unchecked Sendable {
         return .again
     }
 
-    private func drawAhead(_ transaction: PostgresTransaction) {
-        for (table, count) in expectedIDs.sorted(by: { $0.key < $1.key }) { transaction.drawAhead(count, of: table) }
-    }
-
     private func undo(_ transaction: PostgresTransaction) {
         if !transaction.rollBack() { source.discard() }
     }
@@ -156,24 +164,33 @@ final class TransactionRunner: @unchecked Sendable {
 final class SnapshotReader: @unchecked Sendable {
     // @unchecked: one thread uses it.
     private let source: PostgresSource
+    /// The first statements of bodies that have made a second query.
+    private var needingSnapshot: Set<SQL> = []
 
     init(_ source: PostgresSource) { self.source = source }
 
+    /// Most reads make one query, so a body begins without a transaction. If it goes on to another query it runs again
+    /// in a snapshot, and so does every later body that begins with the same query.
     func run(_ job: Job) {
-        guard let error = attempt(job) else { return job.answer(nil) }
-        guard error.needsOtherServer || error.isStalePlan else { return job.answer(error.error) }
-        job.answer(attempt(job)?.error)
+        guard let error = attempt(job, .query) else { return job.answer(nil) }
+        let isWorthARun = error.needsOtherServer || error.isStalePlan || error.code == PostgresTransaction.needsSnapshot
+        guard isWorthARun else { return job.answer(error.error) }
+        job.answer(attempt(job, .snapshot)?.error)
     }
 
     /// - Returns: why the body has to run again; nil if its own outcome stands.
-    private func attempt(_ job: Job) -> PostgresError? {
+    private func attempt(_ job: Job, _ kind: PostgresTransaction.Kind) -> PostgresError? {
         do throws(DatabaseError) {
-            let transaction = PostgresTransaction(try source.usable(), .snapshot)
+            let transaction = PostgresTransaction(try source.usable(), kind, snapshotsFor: needingSnapshot)
             let connection = PostgresConnection(transaction, isReading: true)
             _ = job.run(connection)
             connection.end()
             do throws(PostgresError) { try transaction.end() } catch { source.discard() }
             guard let failure = transaction.failure else { return nil }
+            if failure.code == PostgresTransaction.needsSnapshot, let first = transaction.first {
+                needingSnapshot.insert(first)
+                return failure
+            }
             if !transaction.rollBack() { source.discard() }
             return failure
         } catch {

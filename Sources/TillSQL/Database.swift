@@ -59,9 +59,10 @@ public protocol Connection: AnyObject {
     /// with the commit; its error is then thrown there.
     func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError)
 
-    /// Runs queries that the body is about to make. A driver that sends them in one exchange answers the equal `query`
-    /// from memory, until a statement of the body changes one of the tables that it names.
-    func prefetch(_ statements: [Statement]) throws(DatabaseError)
+    /// Runs queries that the body is about to make. A driver for which each query is a round trip sends them in one, and
+    /// answers the equal `query` from memory until a statement of the body changes one of the tables that it names.
+    /// Other drivers do not ask for them.
+    func prefetch(_ statements: () throws -> [Statement]) throws
 
     /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` skipped it.
     func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64?
@@ -73,7 +74,15 @@ public protocol Connection: AnyObject {
 extension Connection {
     public func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) { try execute(sql, values) }
 
-    public func prefetch(_ statements: [Statement]) throws(DatabaseError) {}
+    public func prefetch(_ statements: () throws -> [Statement]) throws {}
+
+    public func query<Value>(_ statement: Statement, _ read: (any Row) throws -> Value) throws -> [Value] {
+        try query(statement.sql, statement.values, read)
+    }
+
+    public func first<Value>(_ statement: Statement, _ read: (any Row) throws -> Value) throws -> Value? {
+        try first(statement.sql, statement.values, read)
+    }
 
     /// Returns the id of one new row.
     public func drawID(of table: StaticString) throws -> Int64 { try drawIDs(1, of: table)[0] }

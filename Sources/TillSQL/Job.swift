@@ -2,6 +2,8 @@
 package class Job: @unchecked Sendable {
     /// What the body changes: as its caller declared it, and what a driver has learnt from its first run.
     package var keys: [LockKey]
+    /// How often a driver has run the body.
+    package var runs = 0
 
     package init(locking keys: [LockKey]) { self.keys = keys }
 

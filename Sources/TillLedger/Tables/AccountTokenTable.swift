@@ -110,8 +110,11 @@ public struct UnmatchedTokenTable {
     }
 
     public func contains(_ token: UniqueID, in environment: StoreEnvironment) throws -> Bool {
-        try connection.first(
-            "SELECT 1 FROM unmatched_tokens WHERE token = ?1 AND environment = ?2", [.id(token), environment.column]
-        ) { _ in true } ?? false
+        try connection.first(Self.finding(token, in: environment)) { _ in true } ?? false
+    }
+
+    static func finding(_ token: UniqueID, in environment: StoreEnvironment) -> Statement {
+        Statement(
+            "SELECT 1 FROM unmatched_tokens WHERE token = ?1 AND environment = ?2", [.id(token), environment.column])
     }
 }

@@ -44,8 +44,11 @@ public struct OrderTable {
     }
 
     public func find(_ id: OrderID) throws -> Stored? {
-        try connection.first(
-            "SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)], Self.read)
+        try connection.first(Self.finding(id), Self.read)
+    }
+
+    static func finding(_ id: OrderID) -> Statement {
+        Statement("SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)])
     }
 
     public func find(rowID: Int64) throws -> Stored? {

@@ -125,12 +125,15 @@ public struct OwnershipTable {
 
     /// The grants that a token contests.
     public func contested(by token: UniqueID, in environment: StoreEnvironment) throws -> [Int64] {
-        try connection.query(
+        try connection.query(Self.findingContested(by: token, in: environment)) { $0.integer("grant_row_id") }
+    }
+
+    static func findingContested(by token: UniqueID, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT grant_row_id FROM ownership_basis WHERE contested_token = ?1 AND contested_token IS NOT NULL \
             AND +environment = ?2 ORDER BY grant_row_id LIMIT 1000
-            """, [.id(token), environment.column]
-        ) { $0.integer("grant_row_id") }
+            """, [.id(token), environment.column])
     }
 
     // MARK: Chains

@@ -98,10 +98,14 @@ public struct TransactionTable {
     }
 
     public func find(_ id: TransactionID, in environment: StoreEnvironment) throws -> Stored? {
-        try connection.first(
+        try connection.first(Self.finding(id, in: environment), Self.read)
+    }
+
+    static func finding(_ id: TransactionID, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT row_id, \(Self.signed), \(Self.processed) FROM transactions WHERE environment = ?1 AND id = ?2
-            """, [environment.column, .text(id.text)], Self.read)
+            """, [environment.column, .text(id.text)])
     }
 
     /// What Apple charged for an order: the price that it signed for the order's transaction.
