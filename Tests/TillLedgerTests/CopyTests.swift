@@ -81,7 +81,7 @@ struct CopyTests {
                 [.blob([UInt8](repeating: 0, count: 32)), .blob([0, 255, 0, 10, 13])])
             for token in UInt8(1)...9 {
                 try connection.execute(
-                    "INSERT INTO unmatched_tokens (token, environment, first_at) VALUES (?1, ?2, 5)",
+                    "INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?1, ?2, 5)",
                     [.blob([UInt8](repeating: token, count: 16)), .integer(Int64(token % 2) + 1)])
             }
         }
