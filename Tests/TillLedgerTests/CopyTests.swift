@@ -63,7 +63,8 @@ struct CopyTests {
                     created_at, updated_at, moves, id_source) VALUES (?1, ?2, ?3, 'p', 1, 0, ?4, 'CNY', 7, 7, 0, 1)
                     """,
                     [
-                        .integer(order * 3), .blob([UInt8](repeating: UInt8(order % 251), count: 15) + [UInt8(order % 7)]),
+                        .integer(order * 3),
+                        .blob([UInt8](repeating: UInt8(order % 251), count: 15) + [UInt8(order % 7)]),
                         .integer(order % 40 + 1), .integer(order == 5 ? .max : -order),
                     ])
                 try connection.execute(

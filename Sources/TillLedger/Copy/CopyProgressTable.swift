@@ -37,10 +37,10 @@ package struct CopyProgressTable {
         }
     }
 
-    private func insert(_ name: String, _ holder: String, _ rows: Int64, _ state: Int64) throws {
+    private func insert(_ name: String, _ content: String, _ rows: Int64, _ state: Int64) throws {
         try connection.write(
             "INSERT INTO leases (name, holder, term, until) VALUES (\(marks: 4))",
-            [.text(name), .text(holder), .integer(rows), .integer(state)])
+            [.text(name), .text(content), .integer(rows), .integer(state)])
     }
 
     private static func name(_ table: String) -> String { "copy of \(table)" }

@@ -156,9 +156,8 @@ package struct LedgerCopy: Sendable {
 
     /// All rows of the table exist now. Interrupted, it begins again.
     private func addLaterReferences(of table: CopiedTable) async throws {
-        guard var entry = try await target.read({ try CopyProgressTable($0).find(table) }), entry.state == .copied else {
-            return
-        }
+        let known = try await target.read { try CopyProgressTable($0).find(table) }
+        guard var entry = known, entry.state == .copied else { return }
         var rows = try await read(table, after: nil)
         while !rows.isEmpty {
             let written = rows
