@@ -78,7 +78,7 @@ struct DatabaseSettingsTests {
             ("postgres://[::1/d", "must be postgres://USER"), ("postgres://h/d d", "must be postgres://USER"),
             ("postgres://h/d?host=%ZZ", "must be postgres://USER"), ("postgres://h/d?x", "must be postgres://USER"),
             ("postgres://h/d#x", "must be postgres://USER"),
-            ("postgres://h/d?sslmodee=require", "the parameter sslmodee, which can't be set here. Did you mean sslmode?"),
+            ("postgres://h/d?sslmodee=require", "sslmodee, which can't be set here. Did you mean sslmode?"),
             ("postgres://h/d?options=-cfsync", "has the parameter options, which can't be set here"),
             ("postgres://h/d?sslmode=require&sslmode=require", "has the parameter sslmode twice"),
             ("postgres://h/d?sslmode=never", "the value of sslmode must be one of disable, allow, prefer"),
