@@ -297,7 +297,8 @@ import TillSQL
                     return Statement(
                         sql,
                         [
-                            .blob(UniqueID(high: 7, low: UInt64(number)).bytes), .text(user), .integer([0, 1, 4][number % 3]),
+                            .blob(UniqueID(high: 7, low: UInt64(number)).bytes), .text(user),
+                            .integer([0, 1, 4][number % 3]),
                             isCompleted ? .integer(2) : .null, isCompleted ? .text("t\(number)") : .null,
                             .integer(Int64(number)),
                         ])
