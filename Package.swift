@@ -119,8 +119,8 @@ let package = Package(
             name: "till",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
-                "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
-                "StoreKit",
+                "TillSQL", "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
+                "TillSimulation", "StoreKit",
             ]
         ),
 

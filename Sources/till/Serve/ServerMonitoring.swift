@@ -16,9 +16,7 @@ import TillThreads
 
 extension Monitoring {
     /// What a real server measures itself with.
-    ///
-    /// - Parameter path: the file of the ledger.
-    static func real(_ configuration: Configuration, ledger path: String) -> Monitoring {
+    static func real(_ configuration: Configuration) -> Monitoring {
         var monitoring = Monitoring(
             stopwatch: {
                 var time = timespec()
@@ -27,7 +25,8 @@ extension Monitoring {
             }, hosts: configuration.appleService.hosts)
         monitoring.version = Program.version
         monitoring.within = within
-        monitoring.volume = { await space(of: path) }
+        // A remote database's disk is unknown here; its own monitoring has the figure.
+        if let file = configuration.database.file { monitoring.volume = { await space(of: file) } }
         return monitoring
     }
 

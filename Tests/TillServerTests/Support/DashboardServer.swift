@@ -45,6 +45,9 @@ final class DashboardServer: Sendable {
         running.withLock { $0 = next }
     }
 
+    /// Lets another server answer, as a balancer in front of several does.
+    func turn(to server: Server) { running.withLock { $0 = server } }
+
     static func open(
         operators: [String] = [operatorToken], hosts: [String] = [],
         change: (inout ServerConfiguration) -> Void = { _ in }, _ visit: (DashboardServer) async throws -> Void
