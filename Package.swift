@@ -185,6 +185,9 @@ let package = Package(
         ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
         .testTarget(
+            name: "TillPostgresTests",
+            dependencies: ["TillThreads", "TillPostgres", "TillSQL", "TillTestDatabases"]),
+        .testTarget(
             name: "TillServerTests",
             dependencies: [
                 "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP",

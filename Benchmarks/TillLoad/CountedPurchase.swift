@@ -66,11 +66,11 @@ struct CountedPurchase {
     static let now: Server.Clock = { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) }
 
     /// Sent by the app's backend, which may choose the id.
-    static func openOrder(_ number: Int) -> HTTPRequest {
+    static func openOrder(_ number: Int, of user: Int = 0) -> HTTPRequest {
         request(
             "/v1/orders", bearer: LoadSet.secretKey,
             [
-                "id": .string(LoadSet.order(number).description), "userId": .string(LoadSet.user(number)),
+                "id": .string(LoadSet.order(number).description), "userId": .string(LoadSet.user(user)),
                 "productId": .string(LoadSet.productID),
             ])
     }

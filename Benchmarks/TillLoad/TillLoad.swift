@@ -51,6 +51,13 @@ struct TillLoad {
                                                      lines, bytes of a line
                till-load purchase DIR                one purchase against a server in this process, which writes a
                                                      profile of it: scripts/purchase-files
+               till-load exchanges ADDRESS [--statements]
+                                                     round trips to the empty PostgreSQL database at ADDRESS for a
+                                                     first purchase of a customer, and for a later one; or the
+                                                     statements of one
+               till-load delay PORT TARGET MICROSECONDS
+                                                     pass connections to PORT on to TARGET, both on 127.0.0.1, each
+                                                     piece of data that much later
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
                till-load upgrade DIR TILL NEXT|- REPLACEMENTS PURCHASES [LIMIT]
@@ -99,6 +106,11 @@ struct TillLoad {
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
         case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
+        case ("delay", 4):
+            let proxy = DelayingProxy(
+                port: UInt16(try number(arguments[1], "PORT")), target: UInt16(try number(arguments[2], "TARGET")),
+                delay: try number(arguments[3], "MICROSECONDS"))
+            try proxy.run()
         case ("exchanges", 2): try await ExchangeCount(address: arguments[1], listsStatements: false).run()
         case ("exchanges", 3) where arguments[2] == "--statements":
             try await ExchangeCount(address: arguments[1], listsStatements: true).run()

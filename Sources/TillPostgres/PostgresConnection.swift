@@ -24,7 +24,9 @@ final class PostgresConnection: Connection {
     func end() { transaction = nil }
 
     private func usable() throws(DatabaseError) -> PostgresTransaction {
-        guard let transaction else { throw DatabaseError(.other, "the connection was used after its body had returned") }
+        guard let transaction else {
+            throw DatabaseError(.other, "the connection was used after its body had returned")
+        }
         if let brokenBy { throw brokenBy }
         if endsAtNewKey, !undeclared.isEmpty {
             throw DatabaseError(.busy, "the body runs again with the keys that it has found")
@@ -81,7 +83,9 @@ final class PostgresConnection: Connection {
     func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
         let transaction = try usable()
         try check(sql, values, transaction)
-        if let table = transaction.handle.text(of: sql).changedTable { try transaction.handle.loadKeyColumns(of: table) }
+        if let table = transaction.handle.text(of: sql).changedTable {
+            try transaction.handle.loadKeyColumns(of: table)
+        }
         let result = try exchange([Command(sql, values, returnsID: true)], transaction)[0]
         guard result.rowCount > 0 else { return result.changes > 0 ? 0 : nil }
         guard let place = result.place(of: "row_key") else { return 0 }

@@ -75,7 +75,8 @@ final class PostgresHandle {
         do throws(DatabaseError) {
             guard PQserverVersion(connection) >= 150_000 else {
                 throw DatabaseError(
-                    .other, "the database is PostgreSQL \(PQserverVersion(connection) / 10_000); Till needs 15 or newer")
+                    .other, "the database is PostgreSQL \(PQserverVersion(connection) / 10_000); Till needs 15 or newer"
+                )
             }
             try script(settings.session)
             try readKeyColumns()

@@ -36,7 +36,8 @@ struct PostgresSchema {
             guard others ?? 0 == 0 else {
                 throw DatabaseError(
                     .corrupt,
-                    "the database has \(others ?? 0) tables of another program; create a database for this program alone")
+                    "the database has \(others ?? 0) tables of another program; create a database for this program alone"
+                )
             }
             return 0
         }
@@ -161,7 +162,9 @@ struct PostgresSchema {
 
     /// The lock ends with the session at the latest.
     private func unlock() {
-        do throws(DatabaseError) { try handle.script("SELECT pg_advisory_unlock(\(Self.lock))") } catch { handle.close() }
+        do throws(DatabaseError) { try handle.script("SELECT pg_advisory_unlock(\(Self.lock))") } catch {
+            handle.close()
+        }
     }
 
     /// Repeats work that other transactions kept from its locks, so that a migration never makes them wait for long.
@@ -220,7 +223,7 @@ struct PostgresSchema {
             guard migration.scripts.isEmpty || !migration.postgres.isEmpty else {
                 throw DatabaseError(.other, "migration \(number) has no text for PostgreSQL")
             }
-            lines += migration.postgres.map { "\($0)" }
+            lines += migration.postgres.map { "\($0)\n;" }
         }
         let digest = migration.postgresSHA256.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         lines.append(
@@ -238,7 +241,8 @@ struct PostgresSchema {
     /// tables stay as they are.
     func grantRights(to role: String) throws(DatabaseError) {
         let name = Self.quoted(role)
-        guard let found = try handle.query("SELECT quote_ident(current_schema()) AS name", [], { $0.text("name") }).first
+        guard
+            let found = try handle.query("SELECT quote_ident(current_schema()) AS name", [], { $0.text("name") }).first
         else { throw DatabaseError(.other, "the database has no schema on the owner's search_path; create one") }
         var lines = [
             "BEGIN;", "GRANT USAGE ON SCHEMA \(found) TO \(name);",

@@ -186,7 +186,8 @@ final class PostgresTransaction {
             isOpen = false
             guard results.last?.tag == "COMMIT" else {
                 throw PostgresError(
-                    code: "", DatabaseError(.other, "the commit was answered \(results.last?.tag ?? "")"), isLost: false)
+                    code: "", DatabaseError(.other, "the commit was answered \(results.last?.tag ?? "")"), isLost: false
+                )
             }
         } catch {
             failure = error

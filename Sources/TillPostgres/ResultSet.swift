@@ -81,7 +81,9 @@ final class ResultSet {
     }
 
     func text(_ row: Int32, _ column: Int32) -> String? {
-        if PostgresType(PQftype(pointer, column)) == .text { return String(decoding: bytes(row, column), as: UTF8.self) }
+        if PostgresType(PQftype(pointer, column)) == .text {
+            return String(decoding: bytes(row, column), as: UTF8.self)
+        }
         return integer(row, column).map { "\($0)" }
     }
 

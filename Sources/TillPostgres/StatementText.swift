@@ -81,7 +81,9 @@ struct SQLTokens {
             } else if Self.isWord(byte) {
                 index = word(at: index)
             } else {
-                if byte == UInt8(ascii: "+"), isSign(index) { edits.append(Edit(range: index..<index + 1, replacement: "")) }
+                if byte == UInt8(ascii: "+"), isSign(index) {
+                    edits.append(Edit(range: index..<index + 1, replacement: ""))
+                }
                 index += 1
             }
         }

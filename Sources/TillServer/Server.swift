@@ -101,7 +101,8 @@ public struct Server: Sendable {
         server.ledger = ledger.with(server.configuration.ledger)
         try await server.ledger.recordCatalog()
         // Endpoints that the last pass of deliveries did not see yet keep their start.
-        try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt).register()
+        try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt)
+            .register(moves: !database.isShared)
         server.changedAt = clock()
         server.authentication = Authentication(
             configuration: server.configuration, clock: machineClock, uses: keyUses)

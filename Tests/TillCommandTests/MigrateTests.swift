@@ -48,7 +48,7 @@ private enum NextRelease {
     private func run(_ path: String, dry: Bool) async throws -> (document: JSONValue, said: String) {
         let recorder = Recorder()
         let json = Invocation(language: .english, wantsJSON: true, process: recorder.process())
-        try await MigrationRun(path: path, schema: NextRelease.schema, call: json).run(dry: dry)
+        try await MigrationRun(ledger: .sqlite(path: path), schema: NextRelease.schema, call: json).run(dry: dry)
         return (try JSONValue(decoding: recorder.out), recorder.error)
     }
 

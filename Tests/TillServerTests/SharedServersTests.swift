@@ -118,7 +118,8 @@ struct SharedServersTests {
             let until = dashboard.time.now.adding(milliseconds: Idempotency.markLength)
             try await dashboard.ledger.write { connection in
                 try connection.execute(
-                    "UPDATE idempotency_keys SET status = NULL, body = NULL, lease_until = ?1", [.integer(until.milliseconds)])
+                    "UPDATE idempotency_keys SET status = NULL, body = NULL, lease_until = ?1",
+                    [.integer(until.milliseconds)])
             }
             let refused = await servers[1].respond(to: order("k2"))
             #expect(refused.status == 409 && refused.headers["Retry-After"] != nil)

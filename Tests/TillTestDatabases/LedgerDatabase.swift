@@ -14,7 +14,8 @@ package enum LedgerDatabase: String, CaseIterable, Sendable, CustomStringConvert
 
     /// `make test DATABASE=postgres` sets it. SQLite without it.
     package static let chosen: LedgerDatabase = {
-        guard let text = ProcessInfo.processInfo.environment["TILL_TEST_DATABASE"], !text.isEmpty else { return .sqlite }
+        let text = ProcessInfo.processInfo.environment["TILL_TEST_DATABASE"] ?? ""
+        guard !text.isEmpty else { return .sqlite }
         guard let known = LedgerDatabase(rawValue: text) else {
             preconditionFailure("TILL_TEST_DATABASE is sqlite or postgres, not \(text)")
         }

@@ -66,7 +66,8 @@ extension CopiedTable {
                 "detail": .text, "digest": .blob, "record": .text, "budget": .text, "count": .integer,
                 "last_at": .integer,
             ]),
-        CopiedTable("idempotency_keys", key: ["credential", "method", "path", "query_digest", "environment", "key", "app_id"],
+        CopiedTable("idempotency_keys",
+            key: ["credential", "method", "path", "query_digest", "environment", "key", "app_id"],
             [
                 "app_id": .integer, "credential": .text, "method": .text, "path": .text, "query_digest": .blob,
                 "environment": .integer, "key": .text, "digest": .blob, "lease_until": .integer, "status": .integer,

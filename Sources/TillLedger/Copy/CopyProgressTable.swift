@@ -1,9 +1,9 @@
 import TillSQL
 
-/// `ledger_copy`: how far a copy into this database is. The table exists exactly while the copy is not complete and
-/// verified, and a server refuses a database that has it.
+/// How far a copy into this database is: rows of `leases`, which is not copied. The row `copy` exists exactly while the
+/// copy is not complete and verified, and a server refuses a database that has it.
 package struct CopyProgressTable {
-    package static let name: StaticString = "ledger_copy"
+    private static let mark = "copy"
 
     package struct Entry: Sendable, Hashable {
         package enum State: Int64, Sendable {
@@ -24,51 +24,58 @@ package struct CopyProgressTable {
     private let connection: any Connection
     package init(_ connection: any Connection) { self.connection = connection }
 
-    /// Types that both databases know by the same name.
-    package func create() throws {
-        try connection.execute(
-            """
-            CREATE TABLE IF NOT EXISTS ledger_copy (table_name TEXT PRIMARY KEY, source TEXT NOT NULL, \
-            state BIGINT NOT NULL, last_key TEXT NOT NULL, rows_done BIGINT NOT NULL, digest TEXT NOT NULL)
-            """, [])
-    }
-
-    package func drop() throws { try connection.execute("DROP TABLE ledger_copy", []) }
-
-    /// The ledger that is being copied; nil before the copy began.
+    /// The ledger that is being copied; nil before the copy began, and after its end.
     package func source() throws -> String? {
-        try connection.first("SELECT source FROM ledger_copy ORDER BY table_name LIMIT 1", []) { $0.text("source") }
+        try connection.first("SELECT holder FROM leases WHERE name = ?1", [.text(Self.mark)]) { $0.text("holder") }
     }
 
-    package func begin(_ table: CopiedTable, from source: String) throws {
-        let entry = Entry(table: table.text)
+    package func begin(from source: String, _ tables: [CopiedTable]) throws {
+        try insert(Self.mark, source, 0, 0)
+        for table in tables {
+            let entry = Entry(table: table.text)
+            try insert(Self.name(entry.table), Self.text(entry), entry.digest.rows, entry.state.rawValue)
+        }
+    }
+
+    private func insert(_ name: String, _ content: String, _ rows: Int64, _ state: Int64) throws {
         try connection.write(
-            """
-            INSERT INTO ledger_copy (table_name, source, state, last_key, rows_done, digest) \
-            VALUES (?1, ?2, 0, '', 0, ?3)
-            """, [.text(entry.table), .text(source), .text(entry.digest.text)])
+            "INSERT INTO leases (name, holder, term, until) VALUES (\(marks: 4))",
+            [.text(name), .text(content), .integer(rows), .integer(state)])
+    }
+
+    private static func name(_ table: String) -> String { "copy of \(table)" }
+
+    private static func text(_ entry: Entry) -> String {
+        entry.digest.text + "|" + (entry.position.map(KeyText.text) ?? "")
     }
 
     package func find(_ table: CopiedTable) throws -> Entry? {
         try connection.first(
-            "SELECT state, last_key, rows_done, digest FROM ledger_copy WHERE table_name = ?1", [.text(table.text)]
+            "SELECT holder, term, until FROM leases WHERE name = ?1", [.text(Self.name(table.text))]
         ) { row in
-            guard let state = Entry.State(rawValue: row.integer("state")),
-                let digest = RowDigest(row.text("digest"), rows: row.integer("rows_done"))
+            let parts = row.text("holder").split(separator: "|", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2, let state = Entry.State(rawValue: row.integer("until")),
+                let digest = RowDigest(parts[0], rows: row.integer("term"))
             else { throw DatabaseError(.corrupt, "the progress of the copy of \(table.text) can't be read") }
-            let key = row.text("last_key")
-            return Entry(
-                table: table.text, state: state, position: key.isEmpty ? nil : try KeyText.values(key), digest: digest)
+            let position = parts[1].isEmpty ? nil : try KeyText.values(parts[1])
+            return Entry(table: table.text, state: state, position: position, digest: digest)
         }
     }
 
     package func update(_ entry: Entry) throws {
         try connection.write(
-            "UPDATE ledger_copy SET state = ?2, last_key = ?3, rows_done = ?4, digest = ?5 WHERE table_name = ?1",
+            "UPDATE leases SET holder = ?2, term = ?3, until = ?4 WHERE name = ?1",
             [
-                .text(entry.table), .integer(entry.state.rawValue), .text(entry.position.map(KeyText.text) ?? ""),
-                .integer(entry.digest.rows), .text(entry.digest.text),
+                .text(Self.name(entry.table)), .text(Self.text(entry)), .integer(entry.digest.rows),
+                .integer(entry.state.rawValue),
             ])
+    }
+
+    /// The copy is complete.
+    package func end(_ tables: [CopiedTable]) throws {
+        for name in [Self.mark] + tables.map({ Self.name($0.text) }) {
+            try connection.write("DELETE FROM leases WHERE name = ?1", [.text(name)])
+        }
     }
 }
 

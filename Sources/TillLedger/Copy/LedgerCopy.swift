@@ -69,7 +69,7 @@ package struct LedgerCopy: Sendable {
                 try table.lastNumber(connection).map { (table: table, lastNumber: $0) }
             }
             try finish(connection, numbers)
-            try CopyProgressTable(connection).drop()
+            try CopyProgressTable(connection).end(tables)
         }
         return Report(tables: tables.count, rows: rows)
     }
@@ -85,7 +85,6 @@ package struct LedgerCopy: Sendable {
         let name = try await sourceName()
         try await target.write(locking: [.ledger("copy")]) { [tables] connection in
             let progress = CopyProgressTable(connection)
-            try progress.create()
             if let known = try progress.source() {
                 guard known == name else { throw CopyError.otherSource }
                 return
@@ -95,7 +94,7 @@ package struct LedgerCopy: Sendable {
                 guard try table.isEmpty(connection) else { throw CopyError.targetIsNotEmpty(table: table.text) }
             }
             try connection.execute("DELETE FROM apps", [])
-            for table in tables { try progress.begin(table, from: name) }
+            try progress.begin(from: name, tables)
         }
     }
 
@@ -157,9 +156,8 @@ package struct LedgerCopy: Sendable {
 
     /// All rows of the table exist now. Interrupted, it begins again.
     private func addLaterReferences(of table: CopiedTable) async throws {
-        guard var entry = try await target.read({ try CopyProgressTable($0).find(table) }), entry.state == .copied else {
-            return
-        }
+        let known = try await target.read { try CopyProgressTable($0).find(table) }
+        guard var entry = known, entry.state == .copied else { return }
         var rows = try await read(table, after: nil)
         while !rows.isEmpty {
             let written = rows

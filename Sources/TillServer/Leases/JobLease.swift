@@ -19,14 +19,14 @@ final class JobLease: Sendable {
 
     private struct State {
         /// Names this start of the server; drawn when it is first needed.
-        var holder: String?
+        var id: String?
         var lease: Lease?
         /// When the lease was last renewed, by this server's clock.
         var renewedAt = Instant(milliseconds: .min)
         /// The lease of another server, and when it was first seen like this.
         var seen: (lease: Lease, at: Instant)?
         /// When the ledger last had a holder, as far as this server knows.
-        var knownHolderAt: Instant?
+        var lastSeenHeldAt: Instant?
     }
 
     private let state = Locked(State())
@@ -47,24 +47,24 @@ final class JobLease: Sendable {
         let now = server.machineClock()
         do {
             let known = try await server.database.read { try LeaseTable($0).find(Self.name) }
-            let holder = state.withLock { state in
-                let holder = state.holder ?? UniqueID(random: server.entropy(16)).description
-                state.holder = holder
-                return holder
+            let id = state.withLock { state in
+                let id = state.id ?? UniqueID(random: server.entropy(16)).description
+                state.id = id
+                return id
             }
             // A lease of its own is one whose commit was in doubt.
-            guard known?.holder == holder || isFree(known, at: now) else { return nil }
+            guard known?.server == id || isFree(known, at: now) else { return nil }
             let until = now.adding(milliseconds: Self.length)
             let lease = try await server.database.write(locking: LockKey.wholeLease(Self.name)) {
-                try LeaseTable($0).take(Self.name, after: known, as: holder, until: until)
+                try LeaseTable($0).take(Self.name, after: known, as: id, until: until)
             }
             guard let lease else { return nil }
             state.withLock { state in
-                (state.lease, state.renewedAt, state.seen, state.knownHolderAt) = (lease, now, nil, now)
+                (state.lease, state.renewedAt, state.seen, state.lastSeenHeldAt) = (lease, now, nil, now)
             }
             server.log.write(
                 .leaseTaken,
-                ["lease": .text(lease.name), "term": .integer(lease.term), "from": .text(known?.holder)])
+                ["lease": .text(lease.name), "term": .integer(lease.term), "from": .text(known?.server)])
             return lease
         } catch {
             server.log.write(.workFailed, ["work": "lease", "cause": .cause(error)])
@@ -77,7 +77,7 @@ final class JobLease: Sendable {
         return state.withLock { state in
             guard let seen = state.seen, seen.lease == known else {
                 state.seen = (known, now)
-                state.knownHolderAt = now
+                state.lastSeenHeldAt = now
                 return now.milliseconds - known.until.milliseconds > Self.clockTolerance
             }
             return now.milliseconds - seen.at.milliseconds >= Self.length
@@ -92,7 +92,7 @@ final class JobLease: Sendable {
         do {
             let isHeld = try await server.database.write(locking: []) { try LeaseTable($0).renew(lease, until: until) }
             guard isHeld else { return lose(lease, server) }
-            state.withLock { state in (state.renewedAt, state.knownHolderAt) = (now, now) }
+            state.withLock { state in (state.renewedAt, state.lastSeenHeldAt) = (now, now) }
         } catch {
             server.log.write(.workFailed, ["work": "lease", "cause": .cause(error)])
         }
@@ -132,7 +132,7 @@ final class JobLease: Sendable {
     func metrics(isShared: Bool, at now: Instant) -> [Metric] {
         guard isShared else { return [Metric(.jobsLeader, nil), Metric(.jobLeaseAge, nil)] }
         let age = state.withLock { state -> Double? in
-            let since = state.lease == nil ? state.seen?.at ?? state.knownHolderAt : state.renewedAt
+            let since = state.lease == nil ? state.seen?.at ?? state.lastSeenHeldAt : state.renewedAt
             return since.map { max(0, Double(now.milliseconds - $0.milliseconds) / 1_000) }
         }
         return [Metric(.jobsLeader, isHeld(at: now) ? 1 : 0), Metric(.jobLeaseAge, age)]

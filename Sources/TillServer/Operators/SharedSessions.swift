@@ -11,8 +11,8 @@ import TillThreads
 ///
 /// A logout leaves a mark in the ledger until the session would have ended.
 final class SharedSessions: Sendable {
-    /// The holder's name in the rows of ended sessions.
-    static let endedHolder = "ended session"
+    /// In place of a server's id in the rows of ended sessions.
+    static let endedMark = "ended session"
     private static let purpose = Array("till operator session 1\0".utf8)
     private static let formPurpose = Array("till login form 1\0".utf8)
     private static let nonceBytes = 16
@@ -123,8 +123,8 @@ extension Server {
         shared.note(ended: mark)
         try await database.write(locking: [.ledger("sessions")]) { connection in
             let leases = LeaseTable(connection)
-            _ = try leases.take(mark, after: nil, as: SharedSessions.endedHolder, until: end)
-            _ = try leases.removeEnded(of: SharedSessions.endedHolder, before: now, limit: 50)
+            _ = try leases.take(mark, after: nil, as: SharedSessions.endedMark, until: end)
+            _ = try leases.removeEnded(of: SharedSessions.endedMark, before: now, limit: 50)
         }
     }
 }

@@ -13,8 +13,8 @@ extension Configuration {
 
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
-        testServerWarnings + databaseWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
-            + rootWarnings + priceWarnings
+        testServerWarnings + databaseWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:))
+            + plainWarnings + rootWarnings + priceWarnings
     }
 
     /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.

@@ -27,7 +27,8 @@ struct DatabaseServerChecks: Sendable {
                 .databaseServer,
                 en: "PostgreSQL \(state.version), role \(shown(state.role))\(standbys); the ledger has "
                     + "\(shortSize(state.sizeBytes)).",
-                zh: "PostgreSQL \(state.version)，角色 \(shown(state.role))\(standbys)；账本大小 \(shortSize(state.sizeBytes))。")
+                zh: "PostgreSQL \(state.version)，角色 \(shown(state.role))\(standbys)；"
+                    + "账本大小 \(shortSize(state.sizeBytes))。")
         ]
     }
 
@@ -108,7 +109,8 @@ struct DatabaseServerChecks: Sendable {
                     "synchronous_standby_names is \(shown(configuredStandbys)), and this role may not see whether a "
                         + "standby is connected.",
                     "synchronous_standby_names 为 \(shown(configuredStandbys))，但此角色无权查看备库是否已连接。",
-                    do: "Run GRANT pg_monitor TO \(shown(state.role)).", "请运行 GRANT pg_monitor TO \(shown(state.role))。"))
+                    do: "Run GRANT pg_monitor TO \(shown(state.role)).",
+                    "请运行 GRANT pg_monitor TO \(shown(state.role))。"))
         } else if state.synchronousStandbys.isEmpty {
             found.append(
                 warning(

@@ -76,8 +76,7 @@ final class RunningServer: Sendable {
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }
         do {
-            try await location.requireComplete(ledger)
-            try await Self.requireOwnLedger(server, location.name, configuration)
+            try await Self.requireOwnLedger(server, configuration)
         } catch {
             for thread in workThreads { thread.stop() }
             await ledger.close()
@@ -132,9 +131,9 @@ final class RunningServer: Sendable {
         return settings
     }
 
-    private static func requireOwnLedger(
-        _ server: Server, _ ledger: String, _ configuration: Configuration
-    ) async throws {
+    private static func requireOwnLedger(_ server: Server, _ configuration: Configuration) async throws {
+        try await configuration.database.requireComplete(server.database)
+        let ledger = configuration.database.name
         if let refused = try await server.ledger.environmentToRefuse() { throw failure(ledger: ledger, holds: refused) }
         if let other = try await server.ledger.bundleToRefuse() {
             throw CommandError(LedgerIdentity.sentence(ledger, of: other, not: configuration.apple.bundleID))

@@ -94,9 +94,7 @@ struct CopyRun: Sendable {
                     en: "servers are working on the ledger \(source.name) (\(servers) connections); stop them first",
                     zh: "有服务器正在使用账本 \(source.name)（\(servers) 个连接）；请先停止它们"))
         }
-        guard try await !ledger.read({ [source] in try source.hasTable(CopyProgressTable.name, $0) }) else {
-            throw CommandError(LedgerLocation.halfCopy(source.name))
-        }
+        try await source.requireComplete(ledger)
     }
 
     private func openTarget() async throws -> any Database {
@@ -188,7 +186,7 @@ extension LedgerLocation {
 
     /// - Throws: `CommandError` for a copy that is not complete.
     func requireComplete(_ ledger: any Database) async throws {
-        if try await ledger.read({ try self.hasTable(CopyProgressTable.name, $0) }) {
+        if try await ledger.read({ try CopyProgressTable($0).source() }) != nil {
             throw CommandError(Self.halfCopy(name))
         }
     }
