@@ -137,7 +137,8 @@ enum LedgerFindings {
                 "a user's event numbers have gaps",
                 """
                 SELECT c.user_id, c.last_event, count(o.row_id), max(o.user_sequence) FROM customers c \
-                LEFT JOIN outbox o USING (customer_id) WHERE c.\(own) GROUP BY 1, 2 HAVING count(o.row_id) <> c.last_event OR \
+                LEFT JOIN outbox o USING (customer_id) WHERE c.\(own) GROUP BY 1, 2 \
+                HAVING count(o.row_id) <> c.last_event OR \
                 coalesce(max(o.user_sequence), 0) <> c.last_event OR count(DISTINCT o.user_sequence) <> count(o.row_id)
                 """
             ),

@@ -29,7 +29,7 @@ public struct AppleChainTable {
 
     /// Milliseconds after which no row with a smaller id becomes visible any more: longer than a transaction of the
     /// database lasts, and than the clocks of servers differ.
-    static let settling: Int64 = 15 * 60_000
+    static let lateness: Int64 = 15 * 60_000
 
     /// Adds the chains of the next transactions, from those that may have become visible since the last run on: the
     /// ids of rows are not in the order of their commits.
@@ -42,22 +42,22 @@ public struct AppleChainTable {
         let start = position ?? seen
         let next = try connection.first(
             """
-            SELECT max(row_id) AS newest, max(CASE WHEN received_at <= ?3 THEN row_id END) AS settled FROM \
+            SELECT max(row_id) AS newest, max(CASE WHEN received_at <= ?3 THEN row_id END) AS final FROM \
             (SELECT row_id, received_at FROM transactions WHERE row_id > ?1 ORDER BY row_id LIMIT ?2) AS next
-            """, [.integer(start), .integer(Int64(limit)), .instant(now.adding(milliseconds: -Self.settling))]
-        ) { (newest: $0.optionalInteger("newest"), settled: $0.optionalInteger("settled")) }
+            """, [.integer(start), .integer(Int64(limit)), .instant(now.adding(milliseconds: -Self.lateness))]
+        ) { (newest: $0.optionalInteger("newest"), final: $0.optionalInteger("final")) }
         guard let next, let last = next.newest else { return nil }
         try connection.write(
             """
             INSERT INTO apple_chains (\(Self.chain)) SELECT \(Self.chain) \
             FROM transactions WHERE row_id > ?1 AND row_id <= ?2 ORDER BY row_id ON CONFLICT DO NOTHING
             """, [.integer(start), .integer(last)])
-        if let settled = next.settled, settled > seen {
+        if let final = next.final, final > seen {
             try connection.write(
                 """
                 INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) \
                 DO UPDATE SET chains_seen = excluded.chains_seen
-                """, [.instant(now), .integer(settled)])
+                """, [.instant(now), .integer(final)])
         }
         return last
     }
