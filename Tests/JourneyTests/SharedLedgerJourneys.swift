@@ -67,7 +67,7 @@ struct SharedLedgerJourneys {
         }
     }
 
-    @Test("When the server that runs the jobs is killed, stopped or frozen, the other one goes on")
+    @Test("When the server that runs the jobs is killed, stopped or frozen, the other one goes on", .slow)
     func takeover() async throws {
         try await withServers { files, _ in
             var leader = try await files.start()
