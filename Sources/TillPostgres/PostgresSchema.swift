@@ -223,7 +223,7 @@ struct PostgresSchema {
             guard migration.scripts.isEmpty || !migration.postgres.isEmpty else {
                 throw DatabaseError(.other, "migration \(number) has no text for PostgreSQL")
             }
-            lines += migration.postgres.map { "\($0)" }
+            lines += migration.postgres.map { "\($0)\n;" }
         }
         let digest = migration.postgresSHA256.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
         lines.append(

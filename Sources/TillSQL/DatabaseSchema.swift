@@ -69,8 +69,8 @@ public struct DatabaseSchema: Sendable {
     public var applicationID: Int32
     /// The number of the first version. A file with a lower version is from before the first release and is refused.
     public var firstVersion: Int
-    /// Tables whose rows are never changed nor deleted. On PostgreSQL the server's role may only read them and add rows;
-    /// triggers forbid the rest to every role.
+    /// Tables whose rows are never changed and never deleted. On PostgreSQL the server's role may only read and add
+    /// them; triggers forbid the rest to every role.
     public var appendOnlyTables: [StaticString]
 
     public init(

@@ -88,7 +88,8 @@ package final class PostgresCluster: Sendable {
             --encoding=UTF8 --locale=C.UTF-8 --locale-provider=icu --icu-locale=en >"$folder/log" 2>&1 || fail
         "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
             -c full_page_writes=off -c autovacuum=off -c shared_buffers=32MB -c max_connections=200 \
-            -c max_wal_senders=0 -c wal_level=minimal -c dynamic_shared_memory_type=mmap >>"$folder/log" 2>&1 </dev/null &
+            -c max_wal_senders=0 -c wal_level=minimal -c dynamic_shared_memory_type=mmap \
+            >>"$folder/log" 2>&1 </dev/null &
         server=$!
         until "$programs/pg_isready" -q -h "$folder" -U till -d postgres; do
             kill -0 $server 2>/dev/null || fail

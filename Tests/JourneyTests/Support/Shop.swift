@@ -37,7 +37,6 @@ final class Shop: Sendable {
     private let start: @Sendable (ServerConfiguration) throws -> Server
     let emulator: Emulator
     let ledger: any Database
-    /// Nil for a ledger on SQLite that a test opens in its own way.
     private let place: LedgerPlace?
     let time: TestClock
     private let toServer: HTTPSend
@@ -69,8 +68,7 @@ final class Shop: Sendable {
     /// Opens a shop, runs a journey in it, and closes it in every case.
     ///
     /// - Parameters:
-    ///   - ledger: opens a ledger on SQLite in this way; with its own VFS it is stored there instead of in a file. Nil
-    ///     opens one on the database of this test run.
+    ///   - ledger: opens a ledger on SQLite in this way, perhaps on a VFS. Nil: on the database of this test run.
     ///   - change: changes the server's usual configuration. Roots named here are trusted besides its store's.
     ///   - time: the shared clock.
     ///   - appleEffects: the effects by which the server asks Apple about certificates.

@@ -13,7 +13,8 @@ struct TwoSchemasTests {
         SELECT format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default)
             FROM information_schema.columns WHERE table_schema = 'public' AND table_name NOT LIKE 'schema%'
         UNION ALL SELECT format('%s: %s', conrelid::regclass, pg_get_constraintdef(oid))
-            FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text NOT LIKE 'schema%'
+            FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+            AND conrelid::regclass::text NOT LIKE 'schema%'
         UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename NOT LIKE 'schema%'
         """
 
@@ -115,8 +116,8 @@ struct TwoSchemasTests {
             for table in DatabaseSchema.ledger.appendOnlyTables {
                 let rights = try session.run(
                     """
-                    SELECT string_agg(privilege_type, ' ' ORDER BY privilege_type) FROM information_schema.table_privileges
-                    WHERE grantee = 'till_server' AND table_name = '\(table)'
+                    SELECT string_agg(privilege_type, ' ' ORDER BY privilege_type)
+                    FROM information_schema.table_privileges WHERE grantee = 'till_server' AND table_name = '\(table)'
                     """)
                 #expect(rights == [["INSERT SELECT"]], "\(table)")
             }
