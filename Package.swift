@@ -61,6 +61,7 @@ let package = Package(
         .systemLibrary(name: "CTillMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CTillPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Prepares OpenSSL before `main` runs, which only C code can do here.
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
@@ -78,6 +79,7 @@ let package = Package(
             dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
         ),
         .target(name: "TillSQLite", dependencies: ["TillThreads", "TillSQL", "CTillSQLite"]),
+        .target(name: "TillPostgres", dependencies: ["TillThreads", "TillSQL", "CTillPostgres"]),
         .target(
             name: "TillDashboard",
             dependencies: [
@@ -117,8 +119,8 @@ let package = Package(
             name: "till",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
-                "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
-                "StoreKit",
+                "TillSQL", "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
+                "TillSimulation", "StoreKit",
             ]
         ),
 

@@ -38,6 +38,14 @@ package struct PurchaseIntake: Sendable {
         return intake
     }
 
+    func with(_ database: any Database) -> PurchaseIntake {
+        var intake = self
+        intake.processor = PurchaseProcessor(
+            database: database, clock: processor.clock, entropy: processor.entropy, log: processor.log,
+            terms: processor.terms)
+        return intake
+    }
+
     package enum Outcome: Sendable {
         case processed(PurchaseOutcome)
         /// Stored; Apple is asked again until it answers.

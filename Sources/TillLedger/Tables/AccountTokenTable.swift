@@ -41,7 +41,7 @@ public struct AccountTokenTable {
     }
 
     public func insert(_ entry: Entry) throws {
-        try connection.execute(
+        try connection.write(
             "INSERT INTO account_tokens (\(Self.columns)) VALUES (?1, ?2, ?3)",
             [
                 .id(entry.token), .integer(try CustomerTable(connection).id(of: entry.user, at: entry.since)),
@@ -102,7 +102,7 @@ public struct UnmatchedTokenTable {
     public init(_ connection: any Connection) { self.connection = connection }
 
     public func insert(_ token: UniqueID, in environment: StoreEnvironment, at: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (token, environment) DO NOTHING

@@ -41,12 +41,12 @@ public struct AppleChainTable {
                 """, [.integer(known), .integer(Int64(limit))]
             ) { $0.isNull("newest") ? known : $0.integer("newest") } ?? known
         guard last > known else { return false }
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO apple_chains (\(Self.chain)) SELECT \(Self.chain) \
             FROM transactions WHERE row_id > ?1 AND row_id <= ?2 ORDER BY row_id ON CONFLICT DO NOTHING
             """, [.integer(known), .integer(last)])
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) \
             DO UPDATE SET chains_seen = excluded.chains_seen
@@ -58,7 +58,7 @@ public struct AppleChainTable {
     public func link(
         _ chain: TransactionID, in environment: StoreEnvironment, first transaction: Int64, to customer: Int64
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO apple_chains (\(Self.chain), customer) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (environment, original_id) DO UPDATE SET customer = excluded.customer \
@@ -101,11 +101,11 @@ public struct AppleChainTable {
     ) throws {
         switch query {
         case .history:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET history_run = ?1, history_revision = ?2, refusal = ?3 WHERE row_id = ?4",
                 [.integer(run), .optional(revision), .optional(refusal), .integer(rowID)])
         case .refunds:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET refunds_run = ?1, refunds_revision = ?2 WHERE row_id = ?3",
                 [.integer(run), .optional(revision), .integer(rowID)])
         }
@@ -116,10 +116,10 @@ public struct AppleChainTable {
         guard let customer = try customer(of: chain, in: environment) else { return }
         switch query {
         case .history:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET history_run = 0 WHERE row_id = ?1", [.integer(customer)])
         case .refunds:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET refunds_run = 0 WHERE row_id = ?1", [.integer(customer)])
         }
     }

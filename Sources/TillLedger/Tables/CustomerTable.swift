@@ -97,7 +97,7 @@ public struct CustomerTable {
         guard known?.changes(to: seen) ?? true else { return }
         let wasNamed = try known == nil && seen == .guest && hasRows(user)
         let kind = wasNamed ? terms.kind(named: user) : seen
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (app_id, user_id) DO UPDATE SET kind = excluded.kind
@@ -165,7 +165,7 @@ public struct CustomerTable {
             let merged = try connection.query(
                 """
                 SELECT g.user_id FROM customers a CROSS JOIN customers g ON g.merged_into = a.customer_id \
-                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL
+                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL ORDER BY g.customer_id
                 """, [.text(user.text)]
             ) { UserID($0.text("user_id")) }
             found += merged
@@ -188,7 +188,7 @@ public struct CustomerTable {
 
     /// Makes the guest a customer of its own again.
     public func separate(_ guest: UserID) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE customers SET merged_into = NULL WHERE app_id = 1 AND user_id = ?1", [.text(guest.text)])
     }
 }

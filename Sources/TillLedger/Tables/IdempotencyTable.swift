@@ -69,7 +69,7 @@ public struct IdempotencyTable {
 
     /// Stores an answer, and deletes up to eight expired ones.
     public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO idempotency_keys (\(Self.key), \(Self.answer), at) VALUES (\(marks: 10)) \
             ON CONFLICT (\(Self.key), app_id) DO NOTHING

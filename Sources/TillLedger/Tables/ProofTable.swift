@@ -15,7 +15,7 @@ public struct ProofTable {
 
     public func insert(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
-        try connection.execute(
+        try connection.write(
             "INSERT INTO proofs (transaction_row_id, kind, header_row_id, body) VALUES (?1, ?2, ?3, ?4)",
             [.integer(rowID), .integer(kind.rawValue), header, rest])
     }
@@ -23,7 +23,7 @@ public struct ProofTable {
     /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
     public func replace(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
-        try connection.execute(
+        try connection.write(
             """
             UPDATE proofs SET kind = ?2, header_row_id = ?3, body = ?4 WHERE transaction_row_id = ?1 AND kind >= ?2
             """, [.integer(rowID), .integer(kind.rawValue), header, rest])

@@ -41,7 +41,7 @@ public struct TransactionTable {
         orderRowID: Int64?, at: Instant
     ) throws -> Int64 {
         let rowID = try connection.drawID(of: "transactions")
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO transactions (row_id, \(Self.signed), \(Self.processed), token, \(Self.terms), \
             app_transaction) VALUES (\(marks: 29))
@@ -60,7 +60,7 @@ public struct TransactionTable {
 
     /// Stores the signed data of a newer copy of a known transaction.
     public func update(_ rowID: Int64, to newer: PaidTransaction) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE transactions SET type = ?1, expires_at = ?2, is_renewal = ?3, is_upgraded = ?4, \
             group_id = ?5, storefront = ?6, offer_type = ?7, offer_id = ?8, offer_discount = ?9, revocation_type \
@@ -79,7 +79,7 @@ public struct TransactionTable {
         _ rowID: Int64, state: RecordedTransaction.State, quarantine: QuarantineReason?, orderRowID: Int64?,
         signedAt: Instant, revokedAt: Instant?
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE transactions SET state = ?1, quarantine = ?2, order_row_id = ?3, signed_at = ?4, revoked_at = ?5 \
             WHERE row_id = ?6
@@ -92,7 +92,7 @@ public struct TransactionTable {
 
     /// Links a known transaction to the order that it was paid under; nil: the order is unknown.
     public func link(_ rowID: Int64, toOrder orderRowID: Int64?) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE transactions SET order_row_id = ?1 WHERE row_id = ?2",
             [.optional(orderRowID), .integer(rowID)])
     }

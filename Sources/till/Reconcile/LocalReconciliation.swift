@@ -4,13 +4,12 @@ import TillBilling
 import TillHTTP
 import TillLedger
 import TillSQL
-import TillSQLite
 import TillServer
 
 /// A comparison by this process, on a ledger that no server is using.
 struct LocalReconciliation {
     private let server: Server
-    private let ledger: SQLiteDatabase
+    private let ledger: any Database
     private let apple: AppleClient
     private let followed: FollowedClock?
     private let call: Invocation
@@ -18,15 +17,11 @@ struct LocalReconciliation {
 
     /// Nil while a server uses the ledger.
     init?(_ configuration: Configuration, _ call: Invocation) async throws {
-        let path: String
-        switch configuration.database {
-        case .sqlite(let file): path = file
-        }
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
+            ledger = try configuration.database.open(as: .server, .ledger).database
         } catch {
             if error.kind == .inUse { return nil }
-            throw error.failure(ledger: shown(path))
+            throw configuration.database.failure(error)
         }
         let followed = try FollowedClock(configuration, process: call.process)
         self.followed = followed
@@ -86,7 +81,7 @@ struct LocalReconciliation {
     }
 
     /// The run, with its differences once it is over.
-    private static func read(_ rowID: Int64, _ ledger: SQLiteDatabase) async throws -> ReconcileResult? {
+    private static func read(_ rowID: Int64, _ ledger: any Database) async throws -> ReconcileResult? {
         try await ledger.read { connection in
             let table = ReconciliationTable(connection)
             guard let run = try table.find(rowID) else { return nil }
