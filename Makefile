@@ -9,8 +9,9 @@ SHELL := /bin/bash
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
 FLAGS ?=
-# `make test FILTER=TillHTTPTests` runs a part.
+# `make test FILTER=TillHTTPTests` runs a part; `make test DATABASE=postgres` puts the ledgers on PostgreSQL.
 FILTER ?=
+DATABASE ?=
 # `make fuzz FUZZ_SECONDS=1800 JOBS=2`: seconds for each target, targets at a time.
 FUZZ_SECONDS ?= 60
 JOBS ?= 1
@@ -38,13 +39,14 @@ lint: deps ## formatting, then the rules of the house · 检查格式与项目�
 
 test: deps ## build and run every quick test · 编译并运行全部快速测试
 	swift build --build-tests
-	scripts/test $(if $(FILTER),'$(FILTER)')
+	TILL_TEST_DATABASE='$(DATABASE)' scripts/test $(if $(FILTER),'$(FILTER)')
 	@scripts/install-python-packages --remind
 
 # What takes too long for every change of one's own; CI runs it.
 test-all: deps ## slow tests too, a purchase's files, mistakes the simulation has to find · 连同慢测试、一笔购买的文件、植入的错误
 	swift build --build-tests
 	scripts/test --all
+	TILL_TEST_DATABASE=postgres scripts/test
 	@scripts/install-python-packages --remind
 	scripts/purchase-files
 	scripts/plant-mistakes

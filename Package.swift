@@ -161,6 +161,13 @@ let package = Package(
             path: "Benchmarks/TillSoak"
         ),
 
+        // Only for tests: ledgers on SQLite and on a throw-away cluster of PostgreSQL.
+        .target(
+            name: "TillTestDatabases",
+            dependencies: ["TillThreads", "TillSQL", "TillSQLite", "TillPostgres", "TillLedger", "CTillPostgres"],
+            path: "Tests/TillTestDatabases"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
         .testTarget(name: "TillHTTPTests", dependencies: ["TillThreads", "TillHTTP"]),
@@ -172,7 +179,7 @@ let package = Package(
             name: "TillLedgerTests",
             dependencies: [
                 "TillThreads", "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON",
-                "TillCrypto", "TillEmulator", "CTillSQLite",
+                "TillCrypto", "TillEmulator", "CTillSQLite", "TillPostgres", "TillTestDatabases",
             ]
         ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
@@ -181,6 +188,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP",
                 "TillAPI", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
+                "TillTestDatabases",
             ]
         ),
         .testTarget(
@@ -232,7 +240,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI",
                 "TillBilling", "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation",
-                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit",
+                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit", "TillTestDatabases",
             ]
         ),
     ]

@@ -82,7 +82,8 @@ public struct Server: Sendable {
         idempotency = Idempotency(
             ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: ledger.machineClock)
         operators = OperatorAuthentication(
-            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log, uses: keyUses)
+            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log, uses: keyUses,
+            isShared: database.isShared)
     }
 
     /// The same server under another configuration. Both share everything that outlives a change: the ledger's

@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillSQL
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -26,9 +27,11 @@ import TillSQL
         return posting
     }
 
-    @Test("The newest statement about a consent counts, and older ones can be neither edited nor deleted (U5)")
-    func consents() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "The newest statement about a consent counts, and older ones can be neither edited nor deleted (U5)",
+        arguments: LedgerDatabase.each)
+    func consents(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             let found = try await ledger.write { connection in
                 let table = ConsentTable(connection)
                 let first = try table.newest(of: UserID("u1"))
@@ -47,9 +50,9 @@ import TillSQL
         }
     }
 
-    @Test("A request is stored once per notification, waits, and ends once (U5)")
-    func questions() async throws {
-        try await withLedger { ledger in
+    @Test("A request is stored once per notification, waits, and ends once (U5)", arguments: LedgerDatabase.each)
+    func questions(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             try await ledger.write { connection in
                 let table = ConsumptionTable(connection)
                 let (one, two) = (try notified(connection, "a"), try notified(connection, "b"))
@@ -73,9 +76,11 @@ import TillSQL
         }
     }
 
-    @Test("A bonus and a correction are each found by their reference, through the index alone, and posted once")
-    func manual() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "A bonus and a correction are each found by their reference, through the index alone, and posted once",
+        arguments: LedgerDatabase.each)
+    func manual(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             try await ledger.write { connection in
                 let books = LedgerTable(connection)
                 for (kind, contra) in [(PostingKind.bonus, ContraAccount.given), (.correction, .corrected)] {
@@ -84,6 +89,7 @@ import TillSQL
                     #expect(try books.manual(kind, reference: "r", in: .sandbox)?.posting == posting(kind, contra))
                 }
                 #expect(try books.manual(.bonus, reference: "r", in: .production) == nil)
+                guard database == .sqlite else { return }
                 let plan = try connection.query(
                     """
                     EXPLAIN QUERY PLAN SELECT row_id FROM postings p WHERE p.environment = ? AND p.kind = ? \

@@ -1,6 +1,6 @@
 /// Customers, orders, transactions with their proofs, evidence and grants, and subscriptions.
 /// Documented beside SQLite's text in `Tables`.
-extension PostgresSchema {
+extension PostgresTables {
     static let customers: StaticString = """
         CREATE TABLE apps (
             app_id BIGINT PRIMARY KEY,

@@ -5,9 +5,9 @@ extension DatabaseSchema {
     /// The ledger's schema. Its files are marked with "Till" in ASCII.
     public static let ledger = DatabaseSchema(
         migrations: [
-            Schema.migration(Schema.first, PostgresSchema.first),
-            Schema.migration([Schema.phones], [PostgresSchema.phones]),
-            Schema.migration([Schema.leases], [PostgresSchema.leases]),
+            Schema.migration(Schema.first, PostgresTables.first),
+            Schema.migration([Schema.phones], [PostgresTables.phones]),
+            Schema.migration([Schema.leases], [PostgresTables.leases]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -16,7 +16,7 @@ extension DatabaseSchema {
 }
 
 /// The tables, as a list of migrations: the database's version is the number of the last migration applied. A released
-/// migration is never edited; a change is a new migration at the end. Each has a second text in `PostgresSchema`.
+/// migration is never edited; a change is a new migration at the end. Each has a second text in `PostgresTables`.
 ///
 /// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no constraint forbids a third.
 /// Booleans are 1 and 0, and are compared with these values. Rows refer to each other by `row_id`, a small row id

@@ -2,6 +2,7 @@ import TillBilling
 import TillPostgres
 import TillSQL
 import TillSQLite
+import TillServer
 
 /// The only place that knows both drivers. Everything else uses `any Database`.
 extension LedgerLocation {
@@ -16,11 +17,14 @@ extension LedgerLocation {
             var options = SQLiteDatabase.Options(schema)
             options.commitWatch = watch
             let ledger = try SQLiteDatabase.open(path: path, role: role, options: options)
-            return OpenLedger(database: ledger, waitingWrites: { ledger.waitingWrites })
+            return OpenLedger(database: ledger, waitingWrites: { ledger.waitingWrites }, figures: { nil })
         case .postgres(let location):
             let options = location.options(schema, watch)
             let ledger = try PostgresDatabase.open(address: location.address.text, role: role, options: options)
-            return OpenLedger(database: ledger, waitingWrites: { ledger.waitingWrites })
+            let pools = (options.connections, options.readers)
+            return OpenLedger(
+                database: ledger, waitingWrites: { ledger.waitingWrites },
+                figures: { await DatabaseFigures(ledger, writers: pools.0, readers: pools.1) })
         }
     }
 
@@ -107,6 +111,49 @@ struct OpenLedger: Sendable {
     let database: any Database
     /// How many writes wait for the driver.
     let waitingWrites: @Sendable () -> Int
+    /// Nil for a file.
+    let figures: @Sendable () async -> DatabaseFigures?
+}
+
+extension DatabaseFigures {
+    /// The figures of the database's server are unknown while it can't be reached, and what the role may not see.
+    fileprivate init(_ ledger: PostgresDatabase, writers: Int, readers: Int) async {
+        let own = ledger.figures
+        self.init(
+            writers: Pool(busy: own.busyWriters, size: writers), readers: Pool(busy: own.busyReaders, size: readers))
+        (exchanges, reruns, inDoubt) = (own.exchanges, own.reruns, own.inDoubt)
+        (connects, failedConnects) = (own.connects, own.failedConnects)
+        guard let found = await Self.replication(ledger) else { return }
+        (lagMilliseconds, synchronousStandbys, waitingLocks) = (found.lag, found.synchronous, found.locks)
+    }
+
+    private typealias Replication = (lag: Int64?, synchronous: Int64?, locks: Int64)
+
+    private static func replication(_ ledger: PostgresDatabase) async -> Replication? {
+        do {
+            return try await ledger.read { connection -> Replication? in
+                try connection.first(
+                    """
+                    SELECT count(*) AS standbys, count(sync_state) AS visible, \
+                    count(CASE WHEN sync_state IN ('sync', 'quorum') THEN 1 END) AS synchronous, \
+                    CAST(coalesce(max(extract(epoch FROM replay_lag)), 0) * 1000 AS bigint) AS lag, \
+                    (SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
+                    AND datname = current_database()) AS locks FROM pg_stat_replication
+                    """, []
+                ) { row in
+                    let visible = row.integer("visible")
+                    return (
+                        lag: visible > 0 ? row.integer("lag") : nil,
+                        synchronous: visible == row.integer("standbys") ? row.integer("synchronous") : nil,
+                        locks: row.integer("locks")
+                    )
+                }
+            }
+        } catch {
+            // The other metrics of the scrape say that the ledger can't be read.
+            return nil
+        }
+    }
 }
 
 extension PostgresLocation {

@@ -114,7 +114,7 @@ extension Doctor {
 
     /// Nil before there are enough purchases for a rate.
     private func growth(_ connection: any Connection) throws -> LedgerGrowth? {
-        guard let size = location.file.flatMap(fileSize),
+        guard let size = location.file.flatMap({ fileSize($0) }),
             let rate = try LedgerFigures(connection).purchaseRate(at: now), rate.purchases > 0
         else { return nil }
         let perPurchase = Double(size) / Double(rate.purchases)

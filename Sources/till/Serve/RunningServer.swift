@@ -57,6 +57,7 @@ final class RunningServer: Sendable {
         }
         workThreads = [signedIn, anonymous]
         monitoring.waitingWrites = opened.waitingWrites
+        monitoring.database = opened.figures
         let followed = try FollowedClock(configuration, process: process)
         self.followed = followed
         apple = try AppleClient(

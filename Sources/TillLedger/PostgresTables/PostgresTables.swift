@@ -8,7 +8,7 @@
 ///   the same row of them, and would lock it. The audit finds a missing row (`AuditWalk.references`).
 /// - A proof's header is longer than an entry of an index may be, so its digest is unique.
 /// - What is never edited and never deleted is also never truncated.
-enum PostgresSchema {
+enum PostgresTables {
     static let first: [StaticString] = [
         rules, customers, catalogVersions, orders, purchases, proofsAndNotifications, foreignNotifications,
         waitingForApple, subscriptions, consumption, transfers, postings, webhooks, reminders, finance, appleTasks,
