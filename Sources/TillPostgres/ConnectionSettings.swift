@@ -9,6 +9,7 @@ struct ConnectionSettings: Sendable {
     let connectMilliseconds: Int
     let passwordFile: String?
     let isReadOnly: Bool
+    let step: (@Sendable (Int32, String) -> Void)?
 
     init(_ address: String, _ options: PostgresDatabase.Options, isReadOnly: Bool) {
         self.address = address
@@ -17,6 +18,7 @@ struct ConnectionSettings: Sendable {
         connectMilliseconds = options.connectMilliseconds
         passwordFile = options.passwordFile
         self.isReadOnly = isReadOnly
+        step = options.step
     }
 
     /// A network that swallows packets is noticed before the statement's own limit is over.

@@ -26,6 +26,10 @@ public final class PostgresDatabase: Database {
         /// Is told about every transaction that writes.
         public var commitWatch: CommitWatch?
 
+        /// Is called before each statement, which is then sent alone, on the thread that waits for it: a test decides
+        /// which server goes on. `backend` is the process of PostgreSQL that will run it.
+        package var step: (@Sendable (_ backend: Int32, _ statement: String) -> Void)?
+
         public init(_ schema: DatabaseSchema) { self.schema = schema }
     }
 

@@ -134,6 +134,16 @@ final class PostgresHandle {
     /// Sends commands in one message and waits for all results: one round trip. After a command fails, the rest are not
     /// run.
     func exchange(_ commands: [Command]) throws(PostgresError) -> [ResultSet] {
+        guard let step = settings.step else { return try send(commands) }
+        var results: [ResultSet] = []
+        for command in commands {
+            step(sessionID, command.sql.description)
+            results += try send([command])
+        }
+        return results
+    }
+
+    private func send(_ commands: [Command]) throws(PostgresError) -> [ResultSet] {
         counter?.add { $0.exchanges += 1 }
         var sent: [(command: Command, statement: PreparedStatement, isNew: Bool)] = []
         for command in commands {

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillSQL
 
 /// The single entry point for purchases from every source: an app, Apple's notification, reconciliation, a restore, a
 /// claim, a receipt or a waiting proof. It verifies, asks Apple for what a receipt hides, logs refusals, and has the

@@ -146,13 +146,12 @@ extension Server {
     func under(_ lease: Lease) -> Server {
         let (holding, original) = (jobLease, self)
         let database = LeasedDatabase(self.database, lease) { holding.lose(lease, original) }
-        let send = webhookSend.map { send -> HTTPSend in
-            { url, request throws(HTTPError) in
-                guard holding.isHeld(lease, at: original.machineClock()) else {
-                    throw HTTPError(.stopped, "another server has taken over")
-                }
-                return try await send(url, request)
+        guard let webhookSend else { return with(database, webhookSend: nil) }
+        let send: HTTPSend = { (url: String, request: HTTPRequest) async throws(HTTPError) -> HTTPResponse in
+            guard holding.isHeld(lease, at: original.machineClock()) else {
+                throw HTTPError(.stopped, "another server has taken over")
             }
+            return try await webhookSend(url, request)
         }
         return with(database, webhookSend: send)
     }

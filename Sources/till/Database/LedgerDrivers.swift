@@ -1,4 +1,5 @@
 import TillBilling
+import TillLedger
 import TillPostgres
 import TillSQL
 import TillSQLite
@@ -103,6 +104,35 @@ extension LedgerLocation {
                 ) { $0.integer("count") }
             }
         return count == 1
+    }
+}
+
+// MARK: Copies
+
+extension LedgerLocation {
+    /// Has a database that counts rows itself go on after the last ones. SQLite looks at the table.
+    func continueNumbers(
+        after last: [(table: CopiedTable, lastNumber: Int64)], _ connection: any Connection
+    ) throws {
+        guard file == nil else { return }
+        for (table, number) in last {
+            guard let column = table.number else { continue }
+            _ = try connection.query(
+                "SELECT setval(pg_get_serial_sequence(?1, ?2), CAST(?3 AS bigint)) AS last_number",
+                [.text(table.text), .text("\(column.name)"), .integer(max(1, number))]
+            ) { $0.isNull("last_number") }
+        }
+    }
+
+    /// Connections of servers to a shared database; 0 for a file, whose lock says it.
+    func countServers(_ connection: any Connection) throws -> Int64 {
+        guard file == nil else { return 0 }
+        return try connection.first(
+            """
+            SELECT count(*) AS servers FROM pg_stat_activity WHERE datname = current_database() \
+            AND application_name = 'till'
+            """, []
+        ) { $0.integer("servers") } ?? 0
     }
 }
 

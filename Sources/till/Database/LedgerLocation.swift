@@ -23,6 +23,14 @@ enum LedgerLocation: Sendable, Hashable {
         }
     }
 
+    /// For a command that is no server: see `PostgresLocation.labelled`.
+    func labelled(_ name: String) -> LedgerLocation {
+        switch self {
+        case .sqlite: self
+        case .postgres(let location): .postgres(location.labelled(name))
+        }
+    }
+
     /// The ledger's file; nil if it is not a file of this machine.
     var file: String? {
         switch self {
@@ -51,7 +59,7 @@ enum LedgerLocation: Sendable, Hashable {
 
 /// A database of PostgreSQL, and how a server uses it.
 struct PostgresLocation: Sendable, Hashable {
-    let address: PostgresAddress
+    private(set) var address: PostgresAddress
     /// A file whose first line is the password.
     var passwordFile: String?
     /// The beginning of the paths of this server's own files.
@@ -64,6 +72,13 @@ struct PostgresLocation: Sendable, Hashable {
     var lockMilliseconds: Int?
 
     init(_ address: PostgresAddress) { self.address = address }
+
+    /// The same under a name of its own in the database's list of sessions, unless the address has one.
+    func labelled(_ name: String) -> PostgresLocation {
+        var labelled = self
+        labelled.address = address.adding("application_name", name)
+        return labelled
+    }
 }
 
 /// A connection URI of libpq without a password: `postgres://user@host1,host2/name?target_session_attrs=read-write`.
@@ -80,14 +95,14 @@ struct PostgresAddress: Sendable, Hashable {
     }
 
     /// For libpq.
-    let text: String
+    private(set) var text: String
     /// Without parameters: `postgres://user@host/name`.
     let name: String
     /// The role; nil: libpq takes the name of the process's user.
     let user: String?
     /// The hosts as they are written, without ports; empty for the default socket.
     let hosts: [String]
-    let parameters: [String: String]
+    private(set) var parameters: [String: String]
     /// libpq's own password file: a line `host:port:database:user:password` for each database.
     var passwordFile: String? { parameters["passfile"] }
 
@@ -132,6 +147,15 @@ struct PostgresAddress: Sendable, Hashable {
         let query = found.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: "&")
         self.text = query.isEmpty ? name : "\(name)?\(query)"
         parameters = found.compactMapValues(percentDecoded)
+    }
+
+    /// - Parameter value: needs no `%`.
+    func adding(_ name: String, _ value: String) -> PostgresAddress {
+        guard parameters[name] == nil else { return self }
+        var address = self
+        address.text += (text.contains("?") ? "&" : "?") + "\(name)=\(value)"
+        address.parameters[name] = value
+        return address
     }
 
     private static func hosts(_ list: Substring) throws(Fault) -> [String] {

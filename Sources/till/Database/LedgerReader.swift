@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// The setting `database`: a text, or an object around it. No message contains the text, which may contain a password.
 extension ConfigurationReader {
@@ -45,7 +46,7 @@ extension ConfigurationReader {
         return Int(number)
     }
 
-    private mutating func readLocation(_ setting: Setting) -> LedgerLocation? {
+    mutating func readLocation(_ setting: Setting) -> LedgerLocation? {
         guard let text = reader.text(setting, most: 4_096) else { return nil }
         guard PostgresAddress.isMeant(by: text) else { return readLedgerFile(text, setting) }
         do {
@@ -93,6 +94,20 @@ extension ConfigurationReader {
         }
         reader.noteSecret(in: file)
         return file
+    }
+}
+
+extension LedgerLocation {
+    /// The location that a flag names, as in the text of `database`.
+    ///
+    /// - Throws: `CommandError` with everything that is wrong.
+    init(_ text: String, flag: String) throws {
+        var reader = ConfigurationReader(ConfigurationSources(file: nil, environment: [:], flags: [:]))
+        let place = SettingLocation(origin: "--" + flag)
+        guard let location = reader.readLocation(Setting(value: .string(text), place: place, base: ".")) else {
+            throw ConfigurationError(problems: reader.problems).failure
+        }
+        self = location
     }
 }
 

@@ -77,12 +77,12 @@ extension Configuration {
     /// what is wrong with it.
     ///
     /// - Throws: `CommandError` if the file can't be read, `UsageError` if there is neither a file nor a variable.
-    static func ledger(for call: Invocation) throws -> LedgerLocation {
+    static func ledger(for call: Invocation, command: String = "reload") throws -> LedgerLocation {
         var flags: [ConfigurationKey: String] = [:]
         flags[.database] = call.text(.database)
         guard call.isSet(.config) || call.isSet(.database) || call.process.environment["TILL_DATABASE"] != nil else {
             throw UsageError(
-                LocalizedText(en: "--config is missing", zh: "缺少 --config"), command: "reload")
+                LocalizedText(en: "--config is missing", zh: "缺少 --config"), command: command)
         }
         var reader = ConfigurationReader(
             ConfigurationSources(file: call.text(.config), environment: call.process.environment, flags: flags))

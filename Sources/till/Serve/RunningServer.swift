@@ -76,6 +76,7 @@ final class RunningServer: Sendable {
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }
         do {
+            try await location.requireComplete(ledger)
             try await Self.requireOwnLedger(server, location.name, configuration)
         } catch {
             for thread in workThreads { thread.stop() }

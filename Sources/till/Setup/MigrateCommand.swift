@@ -49,6 +49,8 @@ extension Command {
                 interrupted at any time and run again.
                 On PostgreSQL servers may go on running. Where the servers' role does not own the tables, name the owner
                 with --as; it gets no password on the command line: use ?passfile=, PGPASSWORD or ~/.pgpass.
+                --to copies the whole ledger into an empty database while no server runs, and verifies the copy. It can
+                be interrupted at any time and run again; a server refuses a copy that is not complete.
                 --dry-run reads only, with or without a running server. Its numbers of rows are counts of now.
                 --json prints {"version", "target", "migrations": [{"number", "phase", "rows"}]}.
                 """,
@@ -57,12 +59,18 @@ extension Command {
                 它把每个阶段都做完：扩展、回填、收缩。可以随时中断，再次运行时继续。
                 在 PostgreSQL 上，服务器可以继续运行。服务器的角色不是表的所有者时，用 --as 指明所有者；
                 密码不写在命令行上：请用 ?passfile=、PGPASSWORD 或 ~/.pgpass。
+                --to 在没有服务器运行时把整个账本复制到空数据库，并核对副本。可以随时中断，再次运行时继续；
+                服务器拒绝未完成的副本。
                 --dry-run 只读，服务器运行与否均可；行数是当前的统计。
                 --json 输出 {"version", "target", "migrations": [{"number", "phase", "rows"}]}。
                 """),
-        flags: Configuration.flags + [.planOnly, .owner]
+        flags: Configuration.flags + [.planOnly, .owner, .copyTarget]
     ) { call in
-        let ledger = try Configuration.ledger(for: call)
+        let ledger = try Configuration.ledger(for: call, command: "migrate")
+        if let target = call.text(.copyTarget) {
+            try await CopyRun(from: ledger, to: target, .served, call).run()
+            return .done
+        }
         var run = MigrationRun(ledger: ledger, schema: .served, call: call)
         run.owner = try call.owner(of: ledger)
         do {
