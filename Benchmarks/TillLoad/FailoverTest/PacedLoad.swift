@@ -2,26 +2,26 @@ import Foundation
 
 /// wrk at a steady pace: posts each signed transaction of a file once, and notes which were answered as granted.
 struct PacedLoad: Sendable {
-    private let set: LoadSet
+    private let files: LoadSet
     private let script: URL
     /// Milliseconds from one request to the next.
     private static let pause = 50
 
     init(directory: URL) {
-        set = LoadSet(directory.path)
+        files = LoadSet(directory.path)
         script = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
             .appendingPathComponent("Benchmarks/post.lua")
     }
 
-    private var answered: URL { set.directory.appendingPathComponent("answered.txt") }
-    var root: [UInt8] { get throws { try set.root } }
+    private var answered: URL { files.directory.appendingPathComponent("answered.txt") }
+    var root: [UInt8] { get throws { try files.root } }
 
     func prepare(count: Int) throws {
-        try set.make(count: count)
+        try files.make(count: count)
         _ = FileManager.default.createFile(atPath: answered.path, contents: nil)
     }
 
-    func open() async throws { try await OrderLoad(set: set, url: FailoverCluster.entrance).openAll() }
+    func open() async throws { try await OrderLoad(set: files, url: FailoverCluster.entrance).openAll() }
 
     func start() throws -> Process {
         let process = Process()
@@ -31,10 +31,10 @@ struct PacedLoad: Sendable {
             FailoverCluster.entrance + "/v1/transactions",
         ]
         process.environment = ProcessInfo.processInfo.environment.merging([
-            "PROOFS": set.directory.appendingPathComponent("proofs.txt").path, "KEY": LoadSet.secretKey,
+            "PROOFS": files.directory.appendingPathComponent("proofs.txt").path, "KEY": LoadSet.secretKey,
             "PAUSE": "\(Self.pause)", "ANSWERED": answered.path,
         ]) { $1 }
-        let log = set.directory.appendingPathComponent("wrk.log")
+        let log = files.directory.appendingPathComponent("wrk.log")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         process.standardOutput = try FileHandle(forWritingTo: log)
         process.standardError = process.standardOutput
