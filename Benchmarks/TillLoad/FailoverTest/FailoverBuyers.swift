@@ -31,6 +31,7 @@ struct FailoverBuyers: Sendable {
     }
 
     private func buy(_ number: Int) async throws {
+        let began = ContinuousClock.now
         record.note { $0.begun.insert(number) }
         let proof = try issuer.proof(number)
         let (id, user, product) = (LoadSet.order(number), LoadSet.user(number), LoadSet.productID)
@@ -54,6 +55,8 @@ struct FailoverBuyers: Sendable {
             async let second: Void = spend(number, user, to: server(number))
             _ = try await (first, second)
         }
+        let time = (ContinuousClock.now - began) / .seconds(1)
+        record.note { $0.purchases.append(time) }
     }
 
     private func server(_ number: Int) -> String {

@@ -17,6 +17,8 @@ final class FailoverRecord: Sendable {
         var wrong: [String] = []
         /// When a purchase's grant was confirmed.
         var good: [ContinuousClock.Instant] = []
+        /// Seconds of a purchase, from its first request to its grant, whatever went wrong in between.
+        var purchases: [Double] = []
         /// Rows of a writer that goes to the nodes directly: number, node, timeline.
         var probes: [Probe] = []
         var nextProbe = 0
@@ -45,18 +47,19 @@ final class FailoverRecord: Sendable {
 
     var all: Contents { contents.withLock { $0 } }
 
-    /// Seconds from `start` until purchases are granted again: the end of the longest pause between two grants that
-    /// began after `start` and before `end`, and the length of that pause.
+    /// Seconds from `start` until purchases are granted again: to the end of the last pause of a second or more between
+    /// two grants, or to the first grant. Also the longest pause. Nil if there was no grant since.
     static func recovery(
-        _ good: [ContinuousClock.Instant], from start: ContinuousClock.Instant, to end: ContinuousClock.Instant
+        _ good: [ContinuousClock.Instant], from start: ContinuousClock.Instant
     ) -> (seconds: Double, pause: Double)? {
-        var last = start
-        var longest: (end: ContinuousClock.Instant, length: Duration)?
-        for instant in good where instant > start {
-            if longest == nil || instant - last > longest?.length ?? .zero { longest = (instant, instant - last) }
-            if instant > end { break }
+        let since = good.filter { $0 > start }
+        guard var end = since.first else { return nil }
+        var (last, longest) = (start, Duration.zero)
+        for instant in since {
+            if instant - last >= .seconds(1) { end = instant }
+            longest = max(longest, instant - last)
             last = instant
         }
-        return longest.map { (($0.end - start) / .seconds(1), $0.length / .seconds(1)) }
+        return ((end - start) / .seconds(1), longest / .seconds(1))
     }
 }

@@ -42,6 +42,13 @@ struct FailoverReport {
                     format: "seconds until purchases are granted again, %@: p50 %.1f, p99 %.1f, longest %.1f", name,
                     quantile(times, 0.5), quantile(times, 0.99), times.last ?? 0))
         }
+        let purchases = record.purchases.sorted()
+        if let longest = purchases.last {
+            line(
+                String(
+                    format: "seconds of a purchase with all repetitions: p50 %.2f, p99 %.1f, longest %.1f",
+                    quantile(purchases, 0.5), quantile(purchases, 0.99), longest))
+        }
         line("\(record.granted.count) answered purchases of phones; \(grants) grants and \(events) events in the ledger")
         line("\(webhooks.firsts.count) events delivered, \(webhooks.repetitions) repetitions with the same webhook-id")
         line("\(record.probes.count) direct writes confirmed, on \(Set(record.probes.map(\.timeline)).count) timelines")
