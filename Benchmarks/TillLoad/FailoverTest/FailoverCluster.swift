@@ -5,6 +5,7 @@ struct FailoverCluster: Sendable {
     static let nodes = ["node1", "node2", "node3"]
     static let servers = ["till1", "till2", "till3"]
     static let entrance = "http://proxy:8080"
+    static let entranceAddress = "10.0.0.31"
     /// This program's own address in the cluster's network.
     static let own = "10.0.0.1"
 

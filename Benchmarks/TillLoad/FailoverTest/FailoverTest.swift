@@ -37,14 +37,20 @@ struct FailoverTest: Sendable {
         var configuration = FetchConfiguration()
         (configuration.connectTimeout, configuration.totalTimeout) = (2_000, 20_000)
         let fetch = try Fetch(configuration: configuration)
+        let upgrade = try await RollingUpgrade(cluster: cluster, issuer: issuer).run()
+        say(upgrade.line)
+        record.note { $0.granted.formUnion(upgrade.granted) }
+        var problems = upgrade.failures + (try await PoolerCheck(cluster: cluster).run())
+        say(problems.isEmpty ? "PgBouncer: session mode works, transaction mode is refused" : "\(problems)")
         try await paced.open()
         say("\(faults) faults from the seed \(seed)")
-        let (strikes, problems) = try await chaos(issuer, record, fetch, paced)
+        let (strikes, troubles) = try await chaos(issuer, record, fetch, paced)
         say("the audit")
         let ledger = try await settle(webhooks)
         await listener.stop(grace: 1)
         fetch.stop()
         var report = FailoverReport(seed: seed, strikes: strikes, record: record.all, webhooks: webhooks.all)
+        problems += troubles
         report.problems = problems
         report.findings = FailoverAudit(record: record.all, webhooks: webhooks.all, ledger: ledger).findings()
         report.findings["lost", default: []] += try paced.lost(in: ledger)
@@ -103,8 +109,8 @@ struct FailoverTest: Sendable {
         for (number, fault) in FailoverFault.schedule(faults, &random).enumerated() {
             let steps = fault.steps(try await roles(&random))
             let length = Double.random(in: steps.length, using: &random)
-            for command in steps.strike { _ = try await cluster.attempt(command) }
             let began = ContinuousClock.now
+            for command in steps.strike { _ = try await cluster.attempt(command) }
             try await Task.sleep(for: .seconds(length))
             for command in steps.heal { _ = try await cluster.attempt(command) }
             let isHealed = try await cluster.wait(atMost: .seconds(90)) {
