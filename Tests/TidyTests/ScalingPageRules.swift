@@ -60,13 +60,16 @@ struct ScalingPageTests {
         #expect(blocks.first == blocks.last)
     }
 
+    /// Rules for Prometheus, and the settings of backups.
+    private static let unused = ["alerts.yml", "pgbackrest.conf"]
+
     @Test("The failover test names every file of the folder that a machine of the cluster reads")
     func used() throws {
-        let scripts = try ["scripts/failover-cluster", "scripts/failover-test", "scripts/scaling-test"].map {
+        let scripts = try ["scripts/failover-cluster", "scripts/failover-test"].map {
             try #require(checkout.text($0))
         }
         let load = try #require(checkout.text("Benchmarks/TillLoad/TillLoad.swift"))
-        for file in files where !file.path.hasSuffix("alerts.yml") {
+        for file in files where !Self.unused.contains(where: file.path.hasSuffix) {
             let name = file.path.dropFirst(ScalingPageRules.folder.count)
             #expect((scripts + [load]).contains { $0.contains("/\(name)") }, "\(file.path)")
         }

@@ -35,7 +35,7 @@ struct PoolerCheck: Sendable {
         let log = try String(
             contentsOf: cluster.directory.appendingPathComponent("\(Self.server)/till.log"), encoding: .utf8)
         if !log.contains("pool_mode") { problems.append("the refusal does not name pool_mode") }
-        for node in FailoverCluster.nodes { try await cluster.run(["stop", "pgbouncer", node]) }
+        for node in FailoverCluster.nodes { try await cluster.run(["kill", "pgbouncer", node]) }
         try settings.write(to: file, atomically: true, encoding: .utf8)
         try await cluster.run(["start", "till", Self.server])
         return problems
