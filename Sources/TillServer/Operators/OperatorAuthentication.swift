@@ -52,6 +52,9 @@ struct OperatorAuthentication: Sendable {
         changed.hosts = Self.hosts(configuration)
         let now = clock()
         sessions.endAll { changed.accepts($0, at: now) }
+        if let shared {
+            for token in operators where !changed.accepts(token, at: now) { shared.end(of: token, at: now) }
+        }
         return changed
     }
 

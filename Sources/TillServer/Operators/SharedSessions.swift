@@ -22,6 +22,8 @@ final class SharedSessions: Sendable {
         var secret: [UInt8]?
         /// Marks of ended sessions that this server has seen.
         var ended: Set<String> = []
+        /// When this server stopped accepting a token, by the token's hash: one that comes back begins anew.
+        var refusedAt: [[UInt8]: Instant] = [:]
     }
 
     private let state = Locked(State())
@@ -83,12 +85,21 @@ final class SharedSessions: Sendable {
             let token = operators.first(where: { $0.id == content.operatorID })
         else { return nil }
         let key = key(of: token, secret)
-        guard HMACSHA256.isValid(code, for: content.bytes, key: key) else { return nil }
+        guard HMACSHA256.isValid(code, for: content.bytes, key: key), !isOlder(content, than: token) else { return nil }
         let form = HMACSHA256.code(for: Self.formPurpose + content.bytes, key: key)
         return DashboardSession(operatorID: token.id, formToken: Base64.encode(form, .url))
     }
 
+    /// Whether the session began before the token was last refused.
+    private func isOlder(_ content: Content, than token: SecretKey) -> Bool {
+        guard let refused = state.withLock({ $0.refusedAt[token.sha256] }) else { return false }
+        return content.expires.adding(seconds: -OperatorSessions.lifetimeSeconds) <= refused
+    }
+
     // MARK: The end
+
+    /// Ends every session of a token that is no longer accepted.
+    func end(of token: SecretKey, at now: Instant) { state.withLock { $0.refusedAt[token.sha256] = now } }
 
     /// The name of an ended session's row.
     static func mark(of cookie: String) -> String {
