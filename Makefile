@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test test-all demo bench docs surface kill-test upgrade-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench docs surface kill-test upgrade-test failover-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -22,7 +22,7 @@ JSON ?=
 KEEP ?=
 
 help: ## this list · 本清单
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 deps: ## install the packages that are missing · 安装缺少的软件包
 	@scripts/install-packages build test
@@ -71,6 +71,11 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 upgrade-test: ## replace the running program a hundred times under load · 负载下更换运行中的程序一百次
 	@scripts/install-packages build test
 	scripts/upgrade-test
+
+# `make failover-test FAULTS=200 SEED=7 KEEP=directory`; needs root.
+FAULTS ?= 20
+failover-test: ## break a cluster of PostgreSQL and three servers under load · 负载下破坏 PostgreSQL 集群与三台服务器
+	@FAULTS='$(FAULTS)' SEED='$(SEED)' KEEP='$(KEEP)' scripts/failover-test
 
 # `make simulate SEEDS=500`: the whole set takes hours.
 SEEDS ?=

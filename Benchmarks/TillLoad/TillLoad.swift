@@ -64,6 +64,9 @@ struct TillLoad {
                                                      replace the program of the server TILL under load, with PURCHASES
                                                      in its ledger; NEXT serves the schemas of later releases. Fails if
                                                      a request fails, or an answer takes LIMIT ms (1000)
+               till-load failover DIR TILL FAULTS SEED
+                                                     FAULTS faults in the cluster of scripts/failover-cluster, which
+                                                     has begun in DIR, then the audit: scripts/failover-test
         """
 
     static func main() async {
@@ -121,6 +124,15 @@ struct TillLoad {
                 purchases: try number(arguments[5], "PURCHASES"),
                 limit: arguments.count == 7 ? try number(arguments[6], "LIMIT") : 1_000)
             try await test.run()
+        case ("failover", 5):
+            let here = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+            let cluster = FailoverCluster(
+                script: here.appendingPathComponent("scripts/failover-cluster").path,
+                directory: URL(fileURLWithPath: arguments[1]), till: arguments[2])
+            try await FailoverTest(
+                cluster: cluster, example: here.appendingPathComponent("Examples/Scaling/till.json"),
+                faults: number(arguments[3], "FAULTS"), seed: UInt64(number(arguments[4], "SEED"))
+            ).run()
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5
             guard !isPlanted || arguments[4] == "--planted" else { fallthrough }
