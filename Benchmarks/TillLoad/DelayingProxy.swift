@@ -103,7 +103,9 @@ private final class DelayedStream: @unchecked Sendable {
             if due > now { usleep(UInt32((due - now) / 1_000)) }
             var sent = 0
             while sent < bytes.count {
-                let count = bytes.withUnsafeBytes { write(sink, $0.baseAddress?.advanced(by: sent), bytes.count - sent) }
+                let count = bytes.withUnsafeBytes {
+                    write(sink, $0.baseAddress?.advanced(by: sent), bytes.count - sent)
+                }
                 if count <= 0 { break }
                 sent += count
             }

@@ -22,8 +22,8 @@ enum PoolerCheck {
     ) throws(DatabaseError) {
         let refusal = DatabaseError(
             .other,
-            "the pooler before the database (\(settings.shownAddress)) gives the connections of one session to others; set "
-                + "`pool_mode = session` in PgBouncer, or give the address of the database itself")
+            "the pooler before the database (\(settings.shownAddress)) gives the connections of one session to others; "
+                + "set `pool_mode = session` in PgBouncer, or give the address of the database itself")
         do throws(DatabaseError) {
             guard try isPooled(first) else { return }
             for _ in 0..<comparisons {

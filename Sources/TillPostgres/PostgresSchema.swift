@@ -36,8 +36,7 @@ struct PostgresSchema {
             guard others ?? 0 == 0 else {
                 throw DatabaseError(
                     .corrupt,
-                    "the database has \(others ?? 0) tables of another program; create a database for this program alone"
-                )
+                    "the database has \(others ?? 0) tables of another program; create a database for this one alone")
             }
             return 0
         }
@@ -128,8 +127,8 @@ struct PostgresSchema {
             guard version == schema.version else {
                 throw DatabaseError(
                     .other,
-                    "the database has schema version \(version), this program needs \(schema.version); start the server "
-                        + "once, or run `till migrate`")
+                    "the database has schema version \(version), this program needs \(schema.version); start the "
+                        + "server once, or run `till migrate`")
             }
         }
     }

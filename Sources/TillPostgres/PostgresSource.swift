@@ -1,4 +1,3 @@
-import Glibc
 import TillSQL
 import TillThreads
 
@@ -49,20 +48,14 @@ final class Outage: Sendable {
     private let state = Locked<(until: Int64, error: DatabaseError)?>(nil)
 
     var current: DatabaseError? {
-        let now = Self.now
+        let now = MonotonicClock.milliseconds
         return state.withLock { state in state.flatMap { now < $0.until ? $0.error : nil } }
     }
 
     func begin(_ error: DatabaseError) {
-        let until = Self.now + Self.milliseconds
+        let until = MonotonicClock.milliseconds + Self.milliseconds
         state.withLock { $0 = (until, error) }
     }
 
     func end() { state.withLock { $0 = nil } }
-
-    private static var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
-    }
 }

@@ -20,7 +20,8 @@ final class PostgresTransaction {
     private(set) var hasWritten = false
     /// Rows of queries that were made in advance, with the tables that they depend on.
     private var fetched: [Statement: ResultSet] = [:]
-    private var drawn: [String: [Int64]] = [:]
+    /// Ids of new rows by table that no body has used yet.
+    private(set) var drawn: [String: [Int64]]
 
     private struct Waiting {
         let command: Command
@@ -45,14 +46,18 @@ final class PostgresTransaction {
     /// The code of the refusal.
     static let needsSnapshot = "till: snapshot"
 
-    /// - Parameter snapshotsFor: first statements of bodies that make several queries.
+    /// - Parameters:
+    ///   - snapshotsFor: first statements of bodies that make several queries.
+    ///   - ids: of new rows by table, which an earlier transaction drew and did not use.
     init(
-        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = []
+        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = [],
+        ids: [String: [Int64]] = [:]
     ) {
         self.handle = handle
         self.keys = keys
         self.kind = kind
         needingSnapshot = queries
+        drawn = ids
         switch kind {
         case .writing:
             control("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
@@ -181,6 +186,8 @@ final class PostgresTransaction {
         if !writes { all.append(Command("SELECT pg_logical_emit_message(true, 'till', '')")) }
         all.append(Command("COMMIT"))
         _ = handle.takeWarning()
+        // A waiting statement may fail in this exchange, which then leaves a transaction to roll back.
+        isOpen = true
         do throws(PostgresError) {
             let results = try handle.exchange(all)
             isOpen = false

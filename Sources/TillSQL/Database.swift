@@ -59,9 +59,9 @@ public protocol Connection: AnyObject {
     /// with the commit; its error is then thrown there.
     func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError)
 
-    /// Runs queries that the body is about to make. A driver for which each query is a round trip sends them in one, and
-    /// answers the equal `query` from memory until a statement of the body changes one of the tables that it names.
-    /// Other drivers do not ask for them.
+    /// Runs queries that the body is about to make. A driver for which each query is a round trip sends them in one,
+    /// and answers the equal `query` from memory until a statement of the body changes one of the tables that it
+    /// names. Other drivers do not ask for them.
     func prefetch(_ statements: () throws -> [Statement]) throws
 
     /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` skipped it.

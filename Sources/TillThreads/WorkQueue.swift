@@ -1,5 +1,5 @@
-/// A first-in, first-out queue of at most `limit` elements between threads, so memory stays bounded when the disk cannot
-/// keep up.
+/// A first-in, first-out queue of at most `limit` elements between threads, so memory stays bounded when the disk
+/// cannot keep up.
 // @unchecked: the monitor guards every variable.
 package final class WorkQueue<Element>: @unchecked Sendable {
     /// Why an element was rejected.

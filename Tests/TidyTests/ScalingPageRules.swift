@@ -39,7 +39,7 @@ struct ScalingPageTests {
     }
 
     @Test("The page shows each file that the failover test uses, letter by letter, in both languages")
-    func files() throws {
+    func shownFiles() throws {
         #expect(files.count >= 9)
         for path in ScalingPageRules.pages {
             let page = try #require(checkout.text(path))

@@ -219,6 +219,41 @@ struct TransactionTests {
         }
     }
 
+    @Test("Ids that were drawn in advance and not used go to the next body, so numbers hardly skip")
+    func unusedIDs() async throws {
+        try await Store.withOpen(connections: 1) { database, _ in
+            for round in 0..<20 {
+                try await database.write(locking: [LockKey("counter", "k")]) { connection in
+                    // Every second body is a repetition, which writes nothing.
+                    guard round.isMultiple(of: 2) else { return }
+                    let id = try connection.drawIDs(1, of: "entries")[0]
+                    try connection.write("INSERT INTO entries (row_id) VALUES (?1)", [.integer(id)])
+                }
+            }
+            let last = try await database.read { connection in
+                try connection.first("SELECT max(row_id) AS last FROM entries", []) { $0.integer("last") }
+            }
+            #expect(last == 10)
+        }
+    }
+
+    @Test("A waiting statement that fails with the commit leaves a connection that works")
+    func failureWithCommit() async throws {
+        try await Store.withOpen(connections: 1) { database, _ in
+            for _ in 0..<3 {
+                // Nothing is sent before the commit.
+                await #expect(throws: DatabaseError.self) {
+                    try await database.write { connection in
+                        try connection.write("INSERT INTO counters (name, amount) VALUES ('f', -1)", [])
+                    }
+                }
+                let amount = try await database.write { try $0.amount(of: "f") }
+                #expect(amount == nil)
+            }
+            #expect(database.figures.connects <= 2, "the connection was made again")
+        }
+    }
+
     @Test("A read sees one state of the data, however many queries it makes")
     func snapshot() async throws {
         try await Store.withOpen { database, store in

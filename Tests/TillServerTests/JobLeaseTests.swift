@@ -146,9 +146,10 @@ struct JobLeaseTests {
             try await eventually { Self.hasRun("reminders", servers[first], at: time.now) }
             #expect(!Self.hasRun("reminders", servers[other], at: time.now))
             #expect(Self.hasRun("dryRuns", servers[other], at: time.now), "a job of each server")
-            #expect(servers[other].jobHistory.frozen(at: time.now.adding(seconds: 86_400)).allSatisfy {
-                ["catalog", "dryRuns"].contains($0)
-            })
+            #expect(
+                servers[other].jobHistory.frozen(at: time.now.adding(seconds: 86_400)).allSatisfy {
+                    ["catalog", "dryRuns"].contains($0)
+                })
             runs[first].cancel()
             await runs[first].value
             try await eventually { leaders() == [other] }

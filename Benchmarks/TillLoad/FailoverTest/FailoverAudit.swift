@@ -28,7 +28,8 @@ struct FailoverAudit: Sendable {
             SELECT t.id, count(*), coalesce(sum((SELECT sum(amount) FROM postings p \
             WHERE p.grant_row_id = t.row_id)), 0) FROM grants g JOIN transactions t \
             ON t.row_id = g.transaction_row_id GROUP BY t.id
-            """) { ledger.grants[row[0]] = (number(row[1]), number(row[2])) }
+            """)
+        { ledger.grants[row[0]] = (number(row[1]), number(row[2])) }
         for row in try await cluster.rows(
             "SELECT reference, count(*), sum(amount) FROM postings WHERE kind = 'debit' GROUP BY reference"
         ) { ledger.debits[row[0]] = (number(row[1]), number(row[2])) }
@@ -36,7 +37,8 @@ struct FailoverAudit: Sendable {
             """
             SELECT encode(o.event_id, 'hex'), o.type, coalesce(p.position, -1) FROM outbox o \
             LEFT JOIN event_positions p ON p.event_row_id = o.row_id
-            """) {
+            """)
+        {
             ledger.events["evt_" + row[0]] = Int64(row[2]) ?? -1
             if row[1] == "grant.created" { ledger.grantEvents += 1 }
         }

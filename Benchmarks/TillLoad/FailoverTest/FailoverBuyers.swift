@@ -37,7 +37,9 @@ struct FailoverBuyers: Sendable {
         let (id, user, product) = (LoadSet.order(number), LoadSet.user(number), LoadSet.productID)
         try await persist("order \(number)") { _ in
             await post("/v1/orders", #"{"id":"\#(id)","userId":"\#(user)","productId":"\#(product)"}"#)
-        } accepts: { $0.status == 201 || $0.status == 200 }
+        } accepts: {
+            $0.status == 201 || $0.status == 200
+        }
         switch Self.manner(number) {
         case .plain: try await submit(number, proof)
         case .twice:
@@ -69,7 +71,9 @@ struct FailoverBuyers: Sendable {
             await post(
                 "/v1/transactions", #"{"signedTransaction":"\#(proof)"}"#,
                 to: attempt == 0 ? host : FailoverCluster.entrance)
-        } accepts: { $0.status == 200 && ["granted", "alreadyGranted"].contains($0.outcome) }
+        } accepts: {
+            $0.status == 200 && ["granted", "alreadyGranted"].contains($0.outcome)
+        }
         record.note { contents in
             contents.granted.insert(number)
             contents.good.append(.now)
@@ -80,7 +84,9 @@ struct FailoverBuyers: Sendable {
     private func notify(_ number: Int, _ notification: String) async throws {
         try await persist("notification \(number)") { _ in
             await post("/v1/notifications/apple", #"{"signedPayload":"\#(notification)"}"#)
-        } accepts: { $0.status == 200 }
+        } accepts: {
+            $0.status == 200
+        }
     }
 
     private func spend(_ number: Int, _ user: String, to host: String = FailoverCluster.entrance) async throws {
@@ -88,7 +94,9 @@ struct FailoverBuyers: Sendable {
         let answer = try await persist("debit \(number)") { [host] attempt in
             await post(
                 "/v1/users/\(user)/wallet/debits", body, to: attempt == 0 ? host : FailoverCluster.entrance)
-        } accepts: { $0.status == 201 || $0.status == 200 }
+        } accepts: {
+            $0.status == 201 || $0.status == 200
+        }
         record.note { contents in
             contents.debited.insert(number)
             if answer.status == 201 { contents.freshDebits[number, default: 0] += 1 }

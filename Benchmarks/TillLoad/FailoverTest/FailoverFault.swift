@@ -65,7 +65,8 @@ enum FailoverFault: String, CaseIterable, Sendable {
             Steps(
                 strike: [["kill", "patroni", leader]], heal: [["start", "patroni", leader]], length: 0.1...14,
                 parts: leader)
-        case .unplugLeader: Steps(strike: [["unplug", leader]], heal: [["plug", leader]], length: 4...15, parts: leader)
+        case .unplugLeader:
+            Steps(strike: [["unplug", leader]], heal: [["plug", leader]], length: 4...15, parts: leader)
         case .freezePrimary:
             Steps(
                 strike: [["freeze", "patroni", leader], ["freeze", "postgres", leader]],
@@ -83,7 +84,8 @@ enum FailoverFault: String, CaseIterable, Sendable {
         case .fillStandby:
             Steps(strike: [["fill", standby]], heal: [["clear", standby]], length: 5...10, parts: standby)
         case .killEtcd:
-            Steps(strike: [["kill", "etcd", leader]], heal: [["start", "etcd", leader]], length: 0.5...8, parts: leader)
+            Steps(
+                strike: [["kill", "etcd", leader]], heal: [["start", "etcd", leader]], length: 0.5...8, parts: leader)
         case .cutNodes:
             Steps(
                 strike: [["cut", leader, standby]], heal: [["mend", leader, standby]], length: 2...12,

@@ -49,7 +49,7 @@ struct FailoverReport {
                     format: "seconds of a purchase with all repetitions: p50 %.2f, p99 %.1f, longest %.1f",
                     quantile(purchases, 0.5), quantile(purchases, 0.99), longest))
         }
-        line("\(record.granted.count) answered purchases of phones; \(grants) grants and \(events) events in the ledger")
+        line("\(record.granted.count) answered purchases; in the ledger \(grants) grants and \(events) events")
         line("\(webhooks.firsts.count) events delivered, \(webhooks.repetitions) repetitions with the same webhook-id")
         line("\(record.probes.count) direct writes confirmed, on \(Set(record.probes.map(\.timeline)).count) timelines")
         for (answer, count) in record.answers.sorted(by: { $0.key < $1.key }) { line("answers: \(count) × \(answer)") }

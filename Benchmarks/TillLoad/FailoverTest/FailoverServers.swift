@@ -17,7 +17,8 @@ struct FailoverServers: Sendable {
         }
         let names = roots.indices.map { "root\($0).cer" }
         settings["apple"] = [
-            "bundleId": .string(LoadSet.bundleID), "environments": ["Sandbox"], "roots": .array(names.map { .string($0) }),
+            "bundleId": .string(LoadSet.bundleID), "environments": ["Sandbox"],
+            "roots": .array(names.map { .string($0) }),
         ]
         let hash = Digest.sha256.hash(LoadSet.secretKey.utf8).map {
             String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)

@@ -6,7 +6,7 @@
 /// - Text compares by its bytes, whatever the database's collation, as on SQLite. Equal texts have equal bytes in both.
 /// - No row refers to `apps`, `catalog_versions` or `proof_headers` by a foreign key: nearly every purchase refers to
 ///   the same row of them, and would lock it. The audit finds a missing row (`AuditWalk.references`).
-/// - A proof's header is longer than an entry of an index may be, so its digest is unique.
+/// - A proof's header is longer than an entry of a sorted index may be, so a hash index keeps it unique.
 /// - What is never edited and never deleted is also never truncated.
 enum PostgresTables {
     static let first: [StaticString] = [

@@ -118,9 +118,10 @@ struct MetricDefinition: Sendable, Hashable {
     static let ledgerRead = MetricDefinition(
         "till_scrape_ledger_seconds", .gauge, .seconds,
         "Time that this scrape needed to read the ledger; NaN if the ledger could not be read.")
-    static let database = [
-        commitDuration, commitBatch, commitFailures, commitRunning, waitingWrites, diskFree, diskSize, ledgerRead,
-    ] + sharedDatabase
+    static let database =
+        [
+            commitDuration, commitBatch, commitFailures, commitRunning, waitingWrites, diskFree, diskSize, ledgerRead,
+        ] + sharedDatabase
 
     // MARK: Background jobs
 

@@ -43,8 +43,7 @@ struct NotificationCheck: Sendable {
         zh: "请在 App Store Connect 中设置 URL（App 信息 → App Store 服务器通知，版本 2）："
             + "https://主机名\(Paths.appleNotifications)。")
 
-    private func check(_ environment: StoreEnvironment, _ api: ServerAPI, _ ledger: any Database) async -> DoctorCheck
-    {
+    private func check(_ environment: StoreEnvironment, _ api: ServerAPI, _ ledger: any Database) async -> DoctorCheck {
         let name = environment.rawValue
         let sent: SentNotification?
         do throws(ServerAPIError) {

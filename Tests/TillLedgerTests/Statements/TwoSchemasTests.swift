@@ -51,7 +51,8 @@ struct TwoSchemasTests {
                 ])
             #expect(
                 postgres.subtracting(sqlite) == [
-                    "CREATE UNIQUE INDEX proof_headers_by_digest ON public.proof_headers USING btree (sha256(header))"
+                    "CREATE INDEX proof_headers_header_excl ON public.proof_headers USING hash (header)",
+                    "proof_headers: EXCLUDE USING hash (header WITH =)",
                 ])
         }
     }
