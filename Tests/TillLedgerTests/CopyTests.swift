@@ -200,7 +200,7 @@ struct CopyTests {
                     let counting = BreakingDatabase(target, after: .max)
                     counting.breakOnDrop()
                     await #expect(throws: DatabaseError.self) { try await copy(source, counting) }
-                    try await target.write { try $0.execute(statement, []) }
+                    _ = try await target.write { try $0.execute(statement, []) }
                     let error = await #expect(throws: CopyError.self) { try await copy(source, target) }
                     guard case .differs(let table, _, _)? = error else {
                         Issue.record("\(String(describing: error))")
@@ -221,7 +221,7 @@ struct CopyTests {
                 let counting = BreakingDatabase(target, after: .max)
                 counting.breakOnDrop()
                 await #expect(throws: DatabaseError.self) { try await copy(source, counting, locked: false) }
-                try await source.write { try $0.execute("UPDATE orders SET moves = 1 WHERE row_id = 3", []) }
+                _ = try await source.write { try $0.execute("UPDATE orders SET moves = 1 WHERE row_id = 3", []) }
                 await #expect(throws: CopyError.sourceChanged(table: "orders")) {
                     try await copy(source, target, locked: false)
                 }
@@ -260,7 +260,7 @@ struct CopyTests {
     func textsWithNUL() async throws {
         try await withLedger(on: .sqlite) { source in
             try await Self.fill(source, orders: 3)
-            try await source.write {
+            _ = try await source.write {
                 try $0.execute("UPDATE orders SET metadata = ?1 WHERE row_id = 6", [.text("a\u{0}b")])
             }
             try await withLedger(on: .sqlite) { target in

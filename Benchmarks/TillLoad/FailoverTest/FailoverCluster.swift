@@ -52,7 +52,7 @@ struct FailoverCluster: Sendable {
     }
 
     /// Whether one node leads and the two others have every commit.
-    func isSettled() async throws -> Bool { try await attempt(["settled"]).status == 0 }
+    func hasBothStandbys() async throws -> Bool { try await attempt(["synchronous"]).status == 0 }
 
     /// Waits until `condition` holds.
     ///

@@ -14,7 +14,8 @@ enum FailoverFault: String, CaseIterable, Sendable {
     case freezeStandby = "a standby freezes"
     case fillStandby = "a standby's disk is full"
     case killEtcd = "kill -9 of etcd"
-    case cutNodes = "two nodes lose each other"
+    case cutNodes = "the leader and a standby lose each other"
+    case cutStandbys = "the standbys lose each other"
     case cutServer = "a server and the leader lose each other"
     case cutProxy = "HAProxy and a server lose each other"
     case killServer = "kill -9 of a server"
@@ -90,6 +91,10 @@ enum FailoverFault: String, CaseIterable, Sendable {
             Steps(
                 strike: [["cut", leader, standby]], heal: [["mend", leader, standby]], length: 2...12,
                 parts: "\(leader), \(standby)")
+        case .cutStandbys:
+            Steps(
+                strike: [["cut", standby, roles.other]], heal: [["mend", standby, roles.other]], length: 2...12,
+                parts: "\(standby), \(roles.other)")
         case .cutServer:
             Steps(
                 strike: [["cut", server, leader]], heal: [["mend", server, leader]], parts: "\(server), \(leader)")

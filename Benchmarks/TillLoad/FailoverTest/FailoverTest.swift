@@ -46,7 +46,7 @@ struct FailoverTest: Sendable {
         say("\(faults) faults from the seed \(seed)")
         let (strikes, troubles) = try await chaos(issuer, record, fetch, paced)
         say("the audit")
-        let ledger = try await settle(webhooks)
+        let ledger = try await waitForDeliveries(webhooks)
         await listener.stop(grace: 1)
         fetch.stop()
         var report = FailoverReport(seed: seed, strikes: strikes, record: record.all, webhooks: webhooks.all)
@@ -114,7 +114,7 @@ struct FailoverTest: Sendable {
             try await Task.sleep(for: .seconds(length))
             for command in steps.heal { _ = try await cluster.attempt(command) }
             let isHealed = try await cluster.wait(atMost: .seconds(90)) {
-                guard try await cluster.isSettled() else { return false }
+                guard try await cluster.hasBothStandbys() else { return false }
                 return try await areServersReady()
             }
             if !isHealed { problems.append("fault \(number + 1), \(fault.rawValue): not healed after 90 seconds") }
@@ -150,7 +150,7 @@ struct FailoverTest: Sendable {
     // MARK: The end
 
     /// Waits until nothing is under way: every event has its place and was delivered.
-    private func settle(_ webhooks: WebhookLog) async throws -> FailoverAudit.Ledger {
+    private func waitForDeliveries(_ webhooks: WebhookLog) async throws -> FailoverAudit.Ledger {
         _ = try await cluster.wait(atMost: .seconds(90)) {
             let rows = try await cluster.rows("SELECT count(*) FROM outbox")
             return rows.first?.first.flatMap { Int($0) } == webhooks.all.byID.count
