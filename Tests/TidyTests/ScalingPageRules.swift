@@ -60,8 +60,8 @@ struct ScalingPageTests {
         #expect(blocks.first == blocks.last)
     }
 
-    /// Rules for Prometheus, and the settings of backups.
-    private static let unused = ["alerts.yml", "pgbackrest.conf"]
+    /// Rules for Prometheus.
+    private static let unused = ["alerts.yml"]
 
     @Test("The failover test names every file of the folder that a machine of the cluster reads")
     func used() throws {

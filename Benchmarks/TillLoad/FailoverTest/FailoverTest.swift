@@ -58,6 +58,7 @@ struct FailoverTest: Sendable {
         report.grants = ledger.grants.count
         report.missed = PlantedFindings(record: record.all, webhooks: webhooks.all, ledger: ledger).missed
         report.print()
+        try await rewind()
         if !report.isGood { exit(1) }
     }
 
@@ -148,6 +149,14 @@ struct FailoverTest: Sendable {
     }
 
     // MARK: The end
+
+    /// A backup brings back what was dropped after it, and the servers go on with it.
+    private func rewind() async throws {
+        say(try await cluster.run(["rewind"]).split(separator: "\n").last.map { String($0) } ?? "")
+        guard try await cluster.wait(atMost: .seconds(60), until: { try await areServersReady() }) else {
+            throw LoadError("the servers do not use the ledger that a backup brought back")
+        }
+    }
 
     /// Waits until nothing is under way: every event has its place and was delivered.
     private func waitForDeliveries(_ webhooks: WebhookLog) async throws -> FailoverAudit.Ledger {
