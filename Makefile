@@ -4,13 +4,14 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test test-all demo bench docs surface kill-test upgrade-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench docs surface kill-test upgrade-test failover-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
 FLAGS ?=
-# `make test FILTER=TillHTTPTests` runs a part.
+# `make test FILTER=TillHTTPTests` runs a part; `make test DATABASE=postgres` puts the ledgers on PostgreSQL.
 FILTER ?=
+DATABASE ?=
 # `make fuzz FUZZ_SECONDS=1800 JOBS=2`: seconds for each target, targets at a time.
 FUZZ_SECONDS ?= 60
 JOBS ?= 1
@@ -21,7 +22,7 @@ JSON ?=
 KEEP ?=
 
 help: ## this list · 本清单
-	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 deps: ## install the packages that are missing · 安装缺少的软件包
 	@scripts/install-packages build test
@@ -38,13 +39,14 @@ lint: deps ## formatting, then the rules of the house · 检查格式与项目�
 
 test: deps ## build and run every quick test · 编译并运行全部快速测试
 	swift build --build-tests
-	scripts/test $(if $(FILTER),'$(FILTER)')
+	TILL_TEST_DATABASE='$(DATABASE)' scripts/test $(if $(FILTER),'$(FILTER)')
 	@scripts/install-python-packages --remind
 
 # What takes too long for every change of one's own; CI runs it.
 test-all: deps ## slow tests too, a purchase's files, mistakes the simulation has to find · 连同慢测试、一笔购买的文件、植入的错误
 	swift build --build-tests
 	scripts/test --all
+	TILL_TEST_DATABASE=postgres scripts/test
 	@scripts/install-python-packages --remind
 	scripts/purchase-files
 	scripts/plant-mistakes
@@ -69,6 +71,11 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 upgrade-test: ## replace the running program a hundred times under load · 负载下更换运行中的程序一百次
 	@scripts/install-packages build test
 	scripts/upgrade-test
+
+# `make failover-test FAULTS=200 SEED=7 KEEP=directory`; needs root.
+FAULTS ?= 20
+failover-test: ## break a cluster of PostgreSQL and three servers under load · 负载下破坏 PostgreSQL 集群与三台服务器
+	@FAULTS='$(FAULTS)' SEED='$(SEED)' KEEP='$(KEEP)' scripts/failover-test
 
 # `make simulate SEEDS=500`: the whole set takes hours.
 SEEDS ?=

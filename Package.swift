@@ -61,6 +61,7 @@ let package = Package(
         .systemLibrary(name: "CTillMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CTillPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Prepares OpenSSL before `main` runs, which only C code can do here.
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
@@ -78,6 +79,7 @@ let package = Package(
             dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
         ),
         .target(name: "TillSQLite", dependencies: ["TillThreads", "TillSQL", "CTillSQLite"]),
+        .target(name: "TillPostgres", dependencies: ["TillThreads", "TillSQL", "CTillPostgres"]),
         .target(
             name: "TillDashboard",
             dependencies: [
@@ -117,8 +119,8 @@ let package = Package(
             name: "till",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
-                "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
-                "StoreKit",
+                "TillSQL", "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
+                "TillSimulation", "StoreKit",
             ]
         ),
 
@@ -144,7 +146,8 @@ let package = Package(
             name: "till-load",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL",
-                "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
+                "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
+                "TillSimulation",
             ],
             path: "Benchmarks/TillLoad"
         ),
@@ -159,6 +162,13 @@ let package = Package(
             path: "Benchmarks/TillSoak"
         ),
 
+        // Only for tests: ledgers on SQLite and on a throw-away cluster of PostgreSQL.
+        .target(
+            name: "TillTestDatabases",
+            dependencies: ["TillThreads", "TillSQL", "TillSQLite", "TillPostgres", "TillLedger", "CTillPostgres"],
+            path: "Tests/TillTestDatabases"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
         .testTarget(name: "TillHTTPTests", dependencies: ["TillThreads", "TillHTTP"]),
@@ -170,15 +180,27 @@ let package = Package(
             name: "TillLedgerTests",
             dependencies: [
                 "TillThreads", "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON",
-                "TillCrypto", "TillEmulator", "CTillSQLite",
+                "TillCrypto", "TillEmulator", "CTillSQLite", "TillPostgres", "TillTestDatabases",
             ]
         ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
+        .testTarget(
+            name: "TillPostgresTests",
+            dependencies: ["TillThreads", "TillPostgres", "TillSQL", "TillTestDatabases"]),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
                 "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP",
                 "TillAPI", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
+                "TillTestDatabases",
+            ]
+        ),
+        // Servers on one PostgreSQL database, statement by statement.
+        .testTarget(
+            name: "InterleavingTests",
+            dependencies: [
+                "TillThreads", "TillServer", "TillLedger", "TillSQL", "TillPostgres", "TillHTTP", "TillBilling",
+                "TillAppStore", "TillJSON", "TillCrypto", "TillEmulator", "TillTestDatabases",
             ]
         ),
         .testTarget(
@@ -230,7 +252,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI",
                 "TillBilling", "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation",
-                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit",
+                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal", "StoreKit", "TillTestDatabases",
             ]
         ),
     ]

@@ -1,5 +1,6 @@
 -- For wrk with one thread: posts each signed transaction of a file once. PROOFS names the file that `till-load make`
 -- wrote: the first line is the header all of them share, the others are what follows it. KEY is the secret key.
+-- PAUSE: milliseconds between two requests. ANSWERED: a file for the transactions that were answered as granted.
 function init()
   file = assert(io.open(os.getenv("PROOFS"), "rb"))
   file:setvbuf("full", 1048576)
@@ -18,6 +19,22 @@ function request()
     rest = file:read("*l")
   end
   return wrk.format(nil, nil, nil, '{"signedTransaction":"' .. header .. rest .. '"}')
+end
+
+if os.getenv("PAUSE") then
+  function delay() return tonumber(os.getenv("PAUSE")) end
+end
+
+if os.getenv("ANSWERED") then
+  function response(status, headers, body)
+    if status ~= 200 then return end
+    if not answered then
+      answered = assert(io.open(os.getenv("ANSWERED"), "ab"))
+      answered:setvbuf("line")
+    end
+    local id = body:match('"transactionId":"(%d+)"')
+    if id then answered:write(id, "\n") end
+  end
 end
 
 -- Requests a second, p50 and p99 in milliseconds, requests answered, answers that were not 2xx, failed connections.

@@ -25,10 +25,10 @@ struct CountedPurchase {
         let database = try SQLiteDatabase.open(path: set.ledger, role: .server, options: .init(.ledger))
         // A listener creates the router once.
         let router = try Server(
-            configuration: configuration(root: issuer.root), database: database, clock: Self.now,
+            configuration: Self.configuration(root: issuer.root), database: database, clock: Self.now,
             entropy: RandomBytes.make
         ).router
-        let opened = await router.respond(to: Self.openOrder)
+        let opened = await router.respond(to: Self.openOrder(0))
         guard opened.status == 201 else { throw LoadError("the order was answered \(opened.status)") }
         let post = Self.post(try issuer.proof(0))
         #if COUNTS_FILES
@@ -45,13 +45,13 @@ struct CountedPurchase {
         #endif
     }
 
-    private static func check(_ answer: HTTPResponse) throws {
+    static func check(_ answer: HTTPResponse) throws {
         guard answer.status == 200, try JSONValue(decoding: answer.body)["outcome"]?.string == "granted" else {
             throw LoadError("the purchase was answered \(answer.status)")
         }
     }
 
-    private func configuration(root: [UInt8]) -> ServerConfiguration {
+    static func configuration(root: [UInt8]) -> ServerConfiguration {
         let product = CatalogProduct(
             id: ProductID(LoadSet.productID), type: .consumable, names: LocalizedText(en: "60 points", zh: "60 学点"),
             price: Money(amount: 600, currency: Currency("CNY")), points: ["points": LoadSet.pointsEach])
@@ -63,21 +63,21 @@ struct CountedPurchase {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Self.userSecret))])
     }
 
-    private static let now: Server.Clock = { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) }
+    static let now: Server.Clock = { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) }
 
     /// Sent by the app's backend, which may choose the id.
-    private static var openOrder: HTTPRequest {
+    static func openOrder(_ number: Int, of user: Int = 0) -> HTTPRequest {
         request(
             "/v1/orders", bearer: LoadSet.secretKey,
             [
-                "id": .string(LoadSet.order(0).description), "userId": .string(LoadSet.user(0)),
+                "id": .string(LoadSet.order(number).description), "userId": .string(LoadSet.user(user)),
                 "productId": .string(LoadSet.productID),
             ])
     }
 
     /// Sent by the app on the customer's device.
-    private static func post(_ proof: String) -> HTTPRequest {
-        let claims: JSONValue = ["sub": .string(LoadSet.user(0)), "exp": .int(now().seconds + 600)]
+    static func post(_ proof: String, of number: Int = 0) -> HTTPRequest {
+        let claims: JSONValue = ["sub": .string(LoadSet.user(number)), "exp": .int(now().seconds + 600)]
         let message = [["alg": "HS256", "typ": "JWT"], claims].map { Base64.encode(Array($0.encoded().utf8), .url) }
             .joined(separator: ".")
         let code = Base64.encode(HMACSHA256.code(for: message.utf8, key: userSecret), .url)

@@ -100,7 +100,7 @@ struct LoadSet {
         return text + "." + Base64.encode(HMACSHA256.code(for: text.utf8, key: Array(tokenSecret.utf8)), .url)
     }
 
-    private static let catalog = """
+    static let catalog = """
         {"products":[{"id":"\(productID)","type":"Consumable","names":{"en":"60 points","zh":"60 学点"},\
         "price":{"amount":600,"currency":"CNY"},"points":{"points":\(pointsEach)}}]}
         """

@@ -4,12 +4,17 @@ import Foundation
 /// too.
 final class RawClient {
     private let port: UInt16
+    private let address: in_addr_t
     private var descriptor: Int32 = -1
     /// The body of the last response.
     private(set) var body: [UInt8] = []
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
-    init(port: UInt16) { self.port = port }
+    /// - Parameter address: in dotted notation.
+    init(port: UInt16, address: String = "127.0.0.1") {
+        self.port = port
+        self.address = inet_addr(address)
+    }
 
     deinit { hangUp() }
 
@@ -63,7 +68,7 @@ final class RawClient {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = self.address
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))

@@ -51,12 +51,22 @@ struct TillLoad {
                                                      lines, bytes of a line
                till-load purchase DIR                one purchase against a server in this process, which writes a
                                                      profile of it: scripts/purchase-files
+               till-load exchanges ADDRESS [--statements]
+                                                     round trips to the empty PostgreSQL database at ADDRESS for a
+                                                     first purchase of a customer, and for a later one; or the
+                                                     statements of one
+               till-load delay PORT TARGET MICROSECONDS
+                                                     pass connections to PORT on to TARGET, both on 127.0.0.1, each
+                                                     piece of data that much later
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
                till-load upgrade DIR TILL NEXT|- REPLACEMENTS PURCHASES [LIMIT]
                                                      replace the program of the server TILL under load, with PURCHASES
                                                      in its ledger; NEXT serves the schemas of later releases. Fails if
                                                      a request fails, or an answer takes LIMIT ms (1000)
+               till-load failover DIR TILL FAULTS SEED
+                                                     FAULTS faults in the cluster of scripts/failover-cluster, which
+                                                     has begun in DIR, then the audit: scripts/failover-test
         """
 
     static func main() async {
@@ -99,6 +109,14 @@ struct TillLoad {
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
         case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
+        case ("delay", 4):
+            let proxy = DelayingProxy(
+                port: UInt16(try number(arguments[1], "PORT")), target: UInt16(try number(arguments[2], "TARGET")),
+                delay: try number(arguments[3], "MICROSECONDS"))
+            try proxy.run()
+        case ("exchanges", 2): try await ExchangeCount(address: arguments[1], listsStatements: false).run()
+        case ("exchanges", 3) where arguments[2] == "--statements":
+            try await ExchangeCount(address: arguments[1], listsStatements: true).run()
         case ("upgrade", 6), ("upgrade", 7):
             let test = UpgradeTest(
                 till: arguments[2], next: arguments[3] == "-" ? nil : arguments[3], set: LoadSet(arguments[1]),
@@ -106,6 +124,15 @@ struct TillLoad {
                 purchases: try number(arguments[5], "PURCHASES"),
                 limit: arguments.count == 7 ? try number(arguments[6], "LIMIT") : 1_000)
             try await test.run()
+        case ("failover", 5):
+            let here = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
+            let cluster = FailoverCluster(
+                script: here.appendingPathComponent("scripts/failover-cluster").path,
+                directory: URL(fileURLWithPath: arguments[1]), till: arguments[2])
+            try await FailoverTest(
+                cluster: cluster, example: here.appendingPathComponent("Examples/Scaling/till.json"),
+                faults: number(arguments[3], "FAULTS"), seed: UInt64(number(arguments[4], "SEED"))
+            ).run()
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5
             guard !isPlanted || arguments[4] == "--planted" else { fallthrough }

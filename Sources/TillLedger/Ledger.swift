@@ -11,7 +11,7 @@ public struct Ledger: Sendable {
     public typealias Entropy = @Sendable (Int) -> [UInt8]
 
     package private(set) var settings: LedgerSettings
-    package let database: any Database
+    package private(set) var database: any Database
     package let clock: Clock
     /// For rate limits and what meets clocks outside: user tokens, sessions, signatures of webhooks. It differs from
     /// `clock` only beside an emulated store whose clock was advanced.
@@ -70,6 +70,14 @@ public struct Ledger: Sendable {
         let terms = PurchaseTerms(
             settings: ledger.settings, catalogs: ledger.catalogs, asksApple: serverAPI != nil)
         ledger.intake = intake.with(terms)
+        return ledger
+    }
+
+    /// The same ledger through another database value, such as one whose writes need a lease.
+    package func with(_ database: any Database) -> Ledger {
+        var ledger = self
+        ledger.database = database
+        ledger.intake = intake.with(database)
         return ledger
     }
 

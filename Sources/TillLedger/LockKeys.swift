@@ -15,6 +15,11 @@ extension LockKey {
     /// Everything counted or summed for a customer: wallet, plans, claims, reminders.
     package static func customer(_ user: UserID) -> LockKey { LockKey("customer", user.text) }
 
+    /// What is counted for an Apple Account, whichever customers it paid for: the debts that a shop forgives.
+    package static func payer(_ appTransactionID: String, _ environment: StoreEnvironment) -> LockKey {
+        LockKey("payer", "\(environment.rawValue) \(appTransactionID)")
+    }
+
     /// A debit or a manual posting in an environment, which happens once.
     package static func reference(_ reference: String, _ environment: StoreEnvironment) -> LockKey {
         LockKey("reference", "\(environment.rawValue) \(reference)")

@@ -18,9 +18,14 @@ public protocol Database: Sendable {
 
     /// Waits for the writes under way, then closes the files. Later calls fail with `.closed`.
     func close() async
+
+    /// Whether other processes may write to the same database at the same time.
+    var isShared: Bool { get }
 }
 
 extension Database {
+    public var isShared: Bool { false }
+
     /// Runs a body that declares no key: for a store with only one writer, and for tests.
     package func write<Value: Sendable>(
         _ body: @escaping @Sendable (any Connection) throws -> Value
@@ -50,6 +55,15 @@ public protocol Connection: AnyObject {
     @discardableResult
     func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int
 
+    /// Runs one statement whose result the body does not need. A driver may send it together with a later statement or
+    /// with the commit; its error is then thrown there.
+    func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError)
+
+    /// Runs queries that the body is about to make. A driver for which each query is a round trip sends them in one,
+    /// and answers the equal `query` from memory until a statement of the body changes one of the tables that it
+    /// names. Other drivers do not ask for them.
+    func prefetch(_ statements: () throws -> [Statement]) throws
+
     /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` skipped it.
     func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64?
 
@@ -58,6 +72,18 @@ public protocol Connection: AnyObject {
 }
 
 extension Connection {
+    public func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) { try execute(sql, values) }
+
+    public func prefetch(_ statements: () throws -> [Statement]) throws {}
+
+    public func query<Value>(_ statement: Statement, _ read: (any Row) throws -> Value) throws -> [Value] {
+        try query(statement.sql, statement.values, read)
+    }
+
+    public func first<Value>(_ statement: Statement, _ read: (any Row) throws -> Value) throws -> Value? {
+        try first(statement.sql, statement.values, read)
+    }
+
     /// Returns the id of one new row.
     public func drawID(of table: StaticString) throws -> Int64 { try drawIDs(1, of: table)[0] }
 
@@ -99,8 +125,10 @@ public struct DatabaseError: Error, Sendable, Hashable {
         case unreleasedSchema
         /// The program removes what a backfill still reads, and the backfill is not finished.
         case unfinishedBackfill
-        /// The driver's queue is full.
+        /// The driver's queue is full, or other writers hold the rows.
         case busy
+        /// The database's server can't be reached, or accepts no connections.
+        case unreachable
         /// `close` was called.
         case closed
         /// Anything else: for example a mistake in a statement, or no memory.
@@ -122,7 +150,7 @@ public struct DatabaseError: Error, Sendable, Hashable {
     /// Whether the same call may succeed later without a change to the request.
     public var isRetryable: Bool {
         switch kind {
-        case .full, .readOnly, .inputOutput, .inUse, .busy, .closed: true
+        case .full, .readOnly, .inputOutput, .inUse, .busy, .unreachable, .closed: true
         case .constraint, .corrupt, .newerSchema, .unreleasedSchema, .unfinishedBackfill, .other: false
         }
     }

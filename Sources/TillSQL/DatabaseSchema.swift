@@ -10,27 +10,38 @@ public struct Migration: Sendable, ExpressibleByArrayLiteral {
         case contract
     }
 
-    /// Statements separated by `;`; empty for a backfill.
+    /// SQLite's statements, separated by `;`; empty for a backfill.
     public let scripts: [StaticString]
+    /// PostgreSQL's statements for the same change; empty for a backfill, and in a schema that only SQLite holds.
+    public let postgres: [StaticString]
     public let phase: Phase
     /// Set exactly for the phase `backfill`.
     public let backfill: Backfill?
-    /// The digest of the text, compared with the digest recorded in the file. Empty: no comparison.
+    /// The digest of SQLite's text, compared with the digest recorded in the file. Empty: no comparison.
     public let sha256: [UInt8]
+    /// The same for PostgreSQL's text.
+    public let postgresSHA256: [UInt8]
 
-    public init(_ scripts: [StaticString], phase: Phase = .expand, sha256: [UInt8] = []) {
+    public init(
+        _ scripts: [StaticString], postgres: [StaticString] = [], phase: Phase = .expand, sha256: [UInt8] = [],
+        postgresSHA256: [UInt8] = []
+    ) {
         precondition(phase != .backfill, "a backfill names its table, so that it can run in batches")
         self.scripts = scripts
+        self.postgres = postgres
         self.phase = phase
         backfill = nil
         self.sha256 = sha256
+        self.postgresSHA256 = postgresSHA256
     }
 
     public init(_ backfill: Backfill, sha256: [UInt8] = []) {
         scripts = []
+        postgres = []
         phase = .backfill
         self.backfill = backfill
         self.sha256 = sha256
+        postgresSHA256 = sha256
     }
 
     public init(arrayLiteral scripts: StaticString...) { self.init(scripts) }
@@ -58,11 +69,17 @@ public struct DatabaseSchema: Sendable {
     public var applicationID: Int32
     /// The number of the first version. A file with a lower version is from before the first release and is refused.
     public var firstVersion: Int
+    /// Tables whose rows are never changed and never deleted. On PostgreSQL the server's role may only read and add
+    /// them; triggers forbid the rest to every role.
+    public var appendOnlyTables: [StaticString]
 
-    public init(migrations: [Migration], applicationID: Int32, firstVersion: Int = 1) {
+    public init(
+        migrations: [Migration], applicationID: Int32, firstVersion: Int = 1, appendOnlyTables: [StaticString] = []
+    ) {
         self.migrations = migrations
         self.applicationID = applicationID
         self.firstVersion = firstVersion
+        self.appendOnlyTables = appendOnlyTables
     }
 
     /// - Parameter migrations: one script for each version.
@@ -84,6 +101,6 @@ public struct DatabaseSchema: Sendable {
     public func upTo(_ version: Int) -> DatabaseSchema {
         DatabaseSchema(
             migrations: Array(migrations.prefix(max(0, version - firstVersion + 1))), applicationID: applicationID,
-            firstVersion: firstVersion)
+            firstVersion: firstVersion, appendOnlyTables: appendOnlyTables)
     }
 }

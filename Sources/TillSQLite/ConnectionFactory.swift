@@ -15,7 +15,7 @@ final class ConnectionFactory: @unchecked Sendable {
     private static let restartMilliseconds: Int32 = 10
 
     /// For a server: locks, creates, checks and migrates the file. For an operator: only checks it.
-    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseError) {
+    init(path: String, role: DatabaseRole, options: SQLiteDatabase.Options) throws(DatabaseError) {
         self.options = options
         if options.vfs == nil {
             let file = try DatabaseFile(path)

@@ -16,7 +16,7 @@ final class Engine: @unchecked Sendable {
 
     private enum Phase { case open, closing, closed }
 
-    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseError) {
+    init(path: String, role: DatabaseRole, options: SQLiteDatabase.Options) throws(DatabaseError) {
         let factory = try ConnectionFactory(path: path, role: role, options: options)
         lock = factory.lock
         threads = options.threads
@@ -40,14 +40,22 @@ final class Engine: @unchecked Sendable {
             return job.answer(DatabaseError(.readOnly, "the database was opened for reading only"))
         }
         if threads == .inline { return writeInline([job]) }
-        if let error = writer.queue.add(job) { job.answer(error) }
+        add(job, to: writer.queue)
     }
 
     func read(_ job: Job) {
         if threads == .inline {
             state.withLock { phase == .open ? readers.runInline(job) : job.answer(.afterClose) }
-        } else if let error = readers.queue.add(job) {
-            job.answer(error)
+        } else {
+            add(job, to: readers.queue)
+        }
+    }
+
+    private func add(_ job: Job, to queue: WorkQueue<Job>) {
+        switch queue.add(job) {
+        case nil: break
+        case .closed: job.answer(.afterClose)
+        case .full: job.answer(.queueIsFull(queue.limit))
         }
     }
 

@@ -8,7 +8,7 @@ final class GroupCommit {
     private let open: () throws(DatabaseError) -> SQLiteHandle
     private var connection: SQLiteHandle?
     private let writesAreAtomic: Bool
-    private let watch: SQLiteDatabase.CommitWatch?
+    private let watch: CommitWatch?
 
     /// After this many failures in a row, the second attempt of a batch stops: the cause is then the disk and not one
     /// of the bodies.
@@ -16,7 +16,7 @@ final class GroupCommit {
 
     /// - Parameter open: opens the writing connection; called again after a commit whose outcome is unknown.
     init(
-        watch: SQLiteDatabase.CommitWatch? = nil, open: @escaping () throws(DatabaseError) -> SQLiteHandle
+        watch: CommitWatch? = nil, open: @escaping () throws(DatabaseError) -> SQLiteHandle
     ) throws(DatabaseError) {
         self.watch = watch
         self.open = open

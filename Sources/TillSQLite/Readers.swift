@@ -3,7 +3,7 @@ import TillThreads
 
 /// The queue of reads and the threads that run them, each on a read-only connection.
 final class Readers: @unchecked Sendable {
-    let queue: WorkQueue
+    let queue: WorkQueue<Job>
     private let factory: ConnectionFactory
     private var connections: [Reader]
     private var threads: [SystemThread] = []

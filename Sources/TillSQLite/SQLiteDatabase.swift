@@ -7,13 +7,6 @@ import TillSQL
 /// A body may run a second time after all changes of its first run were rolled back: it must depend only on its
 /// connection and on what it captured.
 public final class SQLiteDatabase: Database {
-    public enum Role: Sendable {
-        /// Reads and writes; one server per file. Creates and migrates the file.
-        case server
-        /// Reads only, with or without a running server. Every `write` fails with `.readOnly`.
-        case `operator`
-    }
-
     public enum Threads: Sendable {
         /// The database has its own threads; callers never wait for the disk on theirs.
         case own
@@ -44,22 +37,6 @@ public final class SQLiteDatabase: Database {
         public init(_ schema: DatabaseSchema) { self.schema = schema }
     }
 
-    /// Measures the writer. Both are called on its thread, or on the caller's where the database has none, so they must
-    /// not wait.
-    public struct CommitWatch: Sendable {
-        /// A batch begins.
-        public var began: @Sendable () -> Void
-        /// The batch is on disk, or it failed.
-        public var ended: @Sendable (_ bodies: Int, _ error: DatabaseError?) -> Void
-
-        public init(
-            began: @escaping @Sendable () -> Void, ended: @escaping @Sendable (_ bodies: Int, DatabaseError?) -> Void
-        ) {
-            self.began = began
-            self.ended = ended
-        }
-    }
-
     private let engine: Engine
 
     /// How many writes wait for the writer.
@@ -75,7 +52,7 @@ public final class SQLiteDatabase: Database {
     /// - Throws: `.inUse` if another server uses the file, `.newerSchema`, `.unreleasedSchema`, `.corrupt` if the file
     ///   does not belong to this program, or the error of a failing disk.
     public static func open(
-        path: String, role: Role, options: Options
+        path: String, role: DatabaseRole, options: Options
     ) throws(DatabaseError) -> SQLiteDatabase {
         SQLiteDatabase(try Engine(path: path, role: role, options: options))
     }

@@ -3,7 +3,7 @@ import TillThreads
 
 /// The queue of writes, the thread that commits them and the thread that runs checkpoints.
 final class Writer: @unchecked Sendable {
-    let queue: WorkQueue
+    let queue: WorkQueue<Job>
     private let commits: GroupCommit
     private let checkpointer: Checkpointer
     private let batchLimit: Int

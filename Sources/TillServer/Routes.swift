@@ -118,6 +118,9 @@ extension Server {
     private func operatorOrMonitoring(_ action: @escaping Action) -> Router.Service {
         Router.Service(admission: anonymousAdmission()) { request, parameters in
             await answering(request) {
+                if request.headers["Authorization"] == nil, operators.isAddressedHere(request) {
+                    try await prepareSession(of: request)
+                }
                 let visitor = try limiter.check(request, isCheap: true) {
                     guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
                         let visitor = try operators.visitor(request)

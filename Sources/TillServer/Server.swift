@@ -14,7 +14,7 @@ public struct Server: Sendable {
     /// The ledger: tables, intake, wallet, outbox and tasks for Apple.
     public private(set) var ledger: Ledger
     /// Sends the events of the outbox; nil sends none, regardless of the configuration.
-    let webhookSend: HTTPSend?
+    private(set) var webhookSend: HTTPSend?
     private(set) var authentication: Authentication
     let idempotency: Idempotency
     let recordedCustomers = RecordedCustomers()
@@ -41,6 +41,7 @@ public struct Server: Sendable {
     /// When the configuration last changed without a restart; nil before the first change.
     private(set) var changedAt: Instant?
     let walletCheck = WalletCheck()
+    let jobLease = JobLease()
     let monitoring: Monitoring
     let requestFigures: RequestFigures
     let scrapes = BoundedWork(limit: 4)
@@ -81,7 +82,8 @@ public struct Server: Sendable {
         idempotency = Idempotency(
             ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: ledger.machineClock)
         operators = OperatorAuthentication(
-            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log, uses: keyUses)
+            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log, uses: keyUses,
+            isShared: database.isShared)
     }
 
     /// The same server under another configuration. Both share everything that outlives a change: the ledger's
@@ -99,7 +101,8 @@ public struct Server: Sendable {
         server.ledger = ledger.with(server.configuration.ledger)
         try await server.ledger.recordCatalog()
         // Endpoints that the last pass of deliveries did not see yet keep their start.
-        try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt).register()
+        try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt)
+            .register(moves: !database.isShared)
         server.changedAt = clock()
         server.authentication = Authentication(
             configuration: server.configuration, clock: machineClock, uses: keyUses)
@@ -107,6 +110,14 @@ public struct Server: Sendable {
             server.limiter = RequestLimiter(server.configuration.limits, clock: machineClock, log: log)
         }
         server.operators = operators.changed(to: server.configuration)
+        return server
+    }
+
+    /// The same server through another database value.
+    func with(_ database: any Database, webhookSend: HTTPSend?) -> Server {
+        var server = self
+        server.ledger = ledger.with(database)
+        server.webhookSend = webhookSend
         return server
     }
 

@@ -6,10 +6,12 @@ import TillLedger
 import TillSQLite
 import TillServer
 import TillSimulation
+import TillTestDatabases
 
 /// A full disk, a read-only database and a failing disk under the real server, on the real driver: an SQLite VFS
 /// simulates the disk.
-@Suite("A disk that can't be written") struct DiskFaultJourneys {
+@Suite("A disk that can't be written", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct DiskFaultJourneys {
     enum Trouble: String, CaseIterable, Sendable {
         case full, readOnly, failing
 

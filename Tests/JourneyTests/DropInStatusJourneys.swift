@@ -8,6 +8,7 @@ import TillHTTP
 import TillJSON
 import TillSQLite
 import TillServer
+import TillTestDatabases
 
 @Suite("The statuses of POST /verifyReceipt") struct DropInStatusJourneys {
     private func verdict(_ shop: Shop, _ receipt: String) async throws -> JSONValue {
@@ -102,8 +103,8 @@ import TillServer
         configuration.keys = Shop.receiptKeys
         let time = TestClock()
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
-        let ledger = try SQLiteDatabase.open(
-            path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
+        let place = try LedgerPlace(in: folder)
+        let ledger = try place.open()
         let store = try await Emulator(
             configuration: configuration, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "no server listens") })
@@ -116,6 +117,7 @@ import TillServer
         }
         await ledger.close()
         await storeFile.close()
+        try place.remove()
     }
 
     @Test("An old-style receipt is 21002, whatever its unsigned lines say: its signed part states no environment (T8)")

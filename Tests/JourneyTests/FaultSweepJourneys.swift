@@ -6,9 +6,13 @@ import TillLedger
 import TillSQLite
 import TillServer
 import TillSimulation
+import TillTestDatabases
 
 /// The disk becomes full at each write of a request in turn, so that every point between two commits is tested.
-@Suite("A disk that fills up in the middle of a request") struct FaultSweepJourneys {
+@Suite(
+    "A disk that fills up in the middle of a request",
+    .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct FaultSweepJourneys {
     /// - Returns: how often the request was refused.
     private func sweep(
         _ disk: CrashableDisk, upTo last: Int, _ request: (Int) async throws -> Reply,

@@ -173,7 +173,7 @@ import TillServer
             for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }
             let real = try #require(payments.last)
             _ = try await shop.ledger.write { connection in
-                try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real.id)])
+                try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?1", [.text(real.id)])
             }
             shop.time.advance(seconds: 600)
             line.isCut = { !$0.contains(real.id) }

@@ -6,8 +6,10 @@ import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
+import TillTestDatabases
 
-@Suite("A disk that fills up (R1)") struct FullDiskJourneys {
+@Suite("A disk that fills up (R1)", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct FullDiskJourneys {
     private static func foreign(_ number: Int, at now: Instant) -> ForeignNotificationTable.Entry {
         ForeignNotificationTable.Entry(
             uuid: "old-\(number)", app: ("com.example.other", nil), environment: "Sandbox", type: "TEST", subtype: nil,

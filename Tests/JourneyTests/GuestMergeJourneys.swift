@@ -209,21 +209,22 @@ import TillJSON
             try await shop.buyPlan("pro", as: guest)
             try await shop.buyPlan("points60", as: guest)
             let (rights, events) = (try await shop.rights(of: guest), try await shop.events())
-            try await shop.ledger.write { connection in
-                _ = try connection.execute(
-                    """
+            try await shop.change(
+                sqlite: """
                     CREATE TRIGGER stop BEFORE UPDATE OF merged_into ON customers \
                     BEGIN SELECT RAISE(ABORT, 'stop'); END
                     """,
-                    [])
-            }
+                postgres: """
+                    CREATE TRIGGER stop BEFORE UPDATE OF merged_into ON customers FOR EACH ROW
+                    EXECUTE FUNCTION refuse_change('stop')
+                    """)
             #expect(try await shop.merge(guest, into: "ann").status >= 500)
             #expect(try await shop.rights(of: guest) == rights)
             #expect(try await shop.points(of: guest) == 60)
             #expect(try await shop.points(of: "ann") == 0)
             #expect(try await shop.transfers(of: guest).isEmpty)
             #expect(try await shop.events() == events)
-            try await shop.ledger.write { _ = try $0.execute("DROP TRIGGER stop", []) }
+            try await shop.change(sqlite: "DROP TRIGGER stop", postgres: "DROP TRIGGER stop ON customers")
             #expect(try await shop.merge(guest, into: "ann").status == 201)
             #expect(try await shop.rights(of: "ann") == rights)
             #expect(try await shop.points(of: "ann") == 60)

@@ -6,9 +6,11 @@ import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
+import TillTestDatabases
 
 /// The working set is recent data; old data is still found by its id (G6).
-@Suite("A ledger of many years") struct HotWindowJourneys {
+@Suite("A ledger of many years", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct HotWindowJourneys {
     private static let count: Int64 = 60_000
 
     /// The disk operations of granting that many purchases: reads, writes and syncs.

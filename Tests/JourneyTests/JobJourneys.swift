@@ -92,7 +92,7 @@ import TillServer
             try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
                 #expect(await eventually { line.asked.contains { $0.hasSuffix("\(slow)/finish") } })
                 _ = try await shop.ledger.write { connection in
-                    try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real)])
+                    try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?1", [.text(real)])
                 }
                 #expect(await eventually(within: 5) { line.asked.contains { $0.hasSuffix("\(real)/finish") } })
                 line.isHeld = nil
@@ -112,13 +112,15 @@ import TillServer
             let good = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             #expect(try await post(good, to: shop)["outcome"].text == "accepted")
             line.outage = nil
-            _ = try await shop.ledger.write { connection in
-                try connection.execute(
-                    """
+            try await shop.change(
+                sqlite: """
                     CREATE TRIGGER bad_row BEFORE INSERT ON transactions \
                     WHEN NEW.product = 'com.example.learn.points300' BEGIN SELECT RAISE(ABORT, 'never'); END
-                    """, [])
-            }
+                    """,
+                postgres: """
+                    CREATE TRIGGER bad_row BEFORE INSERT ON transactions FOR EACH ROW
+                    WHEN (NEW.product = 'com.example.learn.points300') EXECUTE FUNCTION refuse_change('never')
+                    """)
             shop.time.advance(seconds: 60)
             #expect((try? await WaitingReceipts(shop.server.ledger).askAll()) == 1)
             #expect(try await shop.points(of: "ann") == 60)
@@ -135,12 +137,12 @@ import TillServer
         try await Shop.open(change: Self.watched, line: line, log: log) { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             #expect(try await post(payment, to: shop)["finish"] == true)
-            _ = try await shop.ledger.write { connection in
-                try connection.execute(
-                    """
-                    CREATE TRIGGER kept BEFORE DELETE ON saved_proofs BEGIN SELECT RAISE(ABORT, 'kept'); END
-                    """, [])
-            }
+            try await shop.change(
+                sqlite: "CREATE TRIGGER kept BEFORE DELETE ON saved_proofs BEGIN SELECT RAISE(ABORT, 'kept'); END",
+                postgres: """
+                    CREATE TRIGGER kept BEFORE DELETE ON saved_proofs FOR EACH ROW
+                    EXECUTE FUNCTION refuse_change('kept')
+                    """)
             let jobs = BackgroundJobs(shop.server, pause: Self.shortPause)
             let run = Task { await jobs.run() }
             defer { run.cancel() }

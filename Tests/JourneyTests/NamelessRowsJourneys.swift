@@ -3,8 +3,12 @@ import TillBilling
 import TillJSON
 import TillLedger
 import TillSQL
+import TillTestDatabases
 
-@Suite("Rows that are never edited hold no names") struct NamelessRowsJourneys {
+@Suite(
+    "Rows that are never edited hold no names",
+    .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct NamelessRowsJourneys {
     /// Tables whose rows are deleted within days: waiting proofs and receipts, and repeated answers.
     private static let passing: Set<Substring> = ["saved_proofs", "waiting_proofs", "idempotency_keys"]
 

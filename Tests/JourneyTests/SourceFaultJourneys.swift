@@ -7,9 +7,11 @@ import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
+import TillTestDatabases
 
 /// Every source of purchases: a purchase that can't be stored is never answered as stored.
-@Suite("503 instead of a lost purchase") struct SourceFaultJourneys {
+@Suite("503 instead of a lost purchase", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct SourceFaultJourneys {
     private struct Source: Sendable {
         let name: String
         let target: String

@@ -4,6 +4,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillSQL
 import TillSQLite
 import TillServer
 
@@ -312,17 +313,17 @@ enum Signed {
         try await shop.send(.post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .anonymous)
     }
 
-    static func foreign(in ledger: SQLiteDatabase) async throws -> [ForeignNotificationTable.Entry] {
+    static func foreign(in ledger: any Database) async throws -> [ForeignNotificationTable.Entry] {
         try await ledger.read { try ForeignNotificationTable($0).list(limit: 2_000) }
     }
 
     /// The codes of refused proofs, newest first.
-    static func refusals(in ledger: SQLiteDatabase) async throws -> [String] {
+    static func refusals(in ledger: any Database) async throws -> [String] {
         try await ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 100).map(\.code) }
     }
 
     /// The notifications for this app, oldest first.
-    static func stored(in ledger: SQLiteDatabase) async throws -> [NotificationTable.Stored] {
+    static func stored(in ledger: any Database) async throws -> [NotificationTable.Stored] {
         try await ledger.read { connection in
             try connection.query("SELECT uuid FROM notifications ORDER BY row_id", []) { $0.text("uuid") }
                 .compactMap { try NotificationTable(connection).find(uuid: $0) }

@@ -78,6 +78,10 @@ enum PackageLayout {
             everyLibrary.union(["TillSimulation"]), mayImportFoundation: true, effectsArePassedIn: false),
         // Runs the programs as a user would start them, and audits the result: no part of the product either.
         "TillSoak": ModuleRules(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
+        // Only for tests: where their ledgers lie. It starts PostgreSQL itself.
+        "TillTestDatabases": ModuleRules(
+            ["TillThreads", "TillSQL", "TillSQLite", "TillPostgres", "TillLedger", "CTillPostgres"],
+            mayImportFoundation: true, effectsArePassedIn: false),
         // Apps as their developers would write them: they import the client kit and share one terminal.
         "ExampleTerminal": ModuleRules(["TillClient"], mayImportFoundation: true, effectsArePassedIn: false),
         "LearnPoints": exampleApp,

@@ -147,10 +147,10 @@ struct ConfigurationTests {
             ("\"listen\": \"::1:80\"", "listen: must be ADDRESS:PORT"),
             (
                 "\"database\": \"postgres://u:hunter2@h/d\"",
-                "database: PostgreSQL is not supported yet; use sqlite:PATH"
+                "database: must not contain a password: write it into a file that only this user can read"
             ),
-            ("\"database\": \"till.db\"", "database: must be sqlite:PATH"),
-            ("\"database\": \"sqlite:\"", "database: must be sqlite:PATH"),
+            ("\"database\": \"till.db\"", "database: must be sqlite:PATH or postgres://USER@HOST/NAME"),
+            ("\"database\": \"sqlite:\"", "database: must be sqlite:PATH or postgres://USER@HOST/NAME"),
             ("\"database\": \"sqlite::memory:\"", "database: the ledger must be a file, not in memory"),
             ("\"catalog\": [1]", "catalog: must be a path or an object, found a list"),
             ("\"catalog\": {}", "catalog.products: is missing"),

@@ -18,7 +18,7 @@ import TillSQLite
         let refusal = #expect(throws: DatabaseError.self) {
             try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         }
-        let sentence = refusal?.failure(ledger: path).reasons.first
+        let sentence = refusal.map { LedgerLocation.sqlite(path: path).failure($0) }?.reasons.first
         #expect(sentence?.en.contains("from before the first release") == true)
         #expect(sentence?.zh.contains("由首个正式版之前的 Till 写成") == true)
     }

@@ -30,14 +30,16 @@ struct SchemaTests {
         let hashedKey = schema["$defs"]?["hashedKeys"]?["items"]
         let userToken = schema["$defs"]?["userToken"]
         let endpoint = schema["$defs"]?["webhookEndpoint"]
+        let database = schema["properties"]?["database"]?["oneOf"]?.array?.last
         #expect(names(schema) == Set(ConfigurationKey.topLevelNames))
         #expect(sections.map(names) == ConfigurationKey.sections.map { Set(ConfigurationKey.names(in: $0)) })
         #expect(names(hashedKey) == Set(ConfigurationKey.hashedKeyNames))
         #expect(names(userToken) == Set(ConfigurationKey.userTokenNames))
         #expect(names(endpoint) == Set(ConfigurationKey.webhookEndpointNames))
+        #expect(names(database) == Set(ConfigurationKey.databaseNames))
         let types = endpoint?["properties"]?["types"]?["items"]?["enum"]
         #expect(types == .array(EventType.allCases.map { .string($0.rawValue) }))
-        for object in sections + [schema, hashedKey, userToken, endpoint] {
+        for object in sections + [schema, hashedKey, userToken, endpoint, database] {
             #expect(object?["additionalProperties"] == false)
         }
         #expect(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema")

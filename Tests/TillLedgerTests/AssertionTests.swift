@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 

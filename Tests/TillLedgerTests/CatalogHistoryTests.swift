@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillTestDatabases
 
 @testable import TillLedger
 

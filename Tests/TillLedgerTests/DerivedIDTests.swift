@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillJSON
 import TillSQL
+import TillTestDatabases
 
 @testable import TillLedger
 

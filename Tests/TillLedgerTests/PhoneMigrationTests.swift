@@ -3,6 +3,7 @@ import Testing
 import TillBilling
 import TillSQL
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -62,7 +63,7 @@ import TillSQLite
 
     @Test("Apps ask for refunded orders at each launch: an index of those alone answers, at any number of orders")
     func refundedOrders() async throws {
-        try await withLedger { ledger in
+        try await withLedger(on: .sqlite) { ledger in
             let plan = try await ledger.read { connection in
                 try connection.query(
                     """

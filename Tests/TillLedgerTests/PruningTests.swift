@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillSQL
+import TillTestDatabases
 import TillThreads
 
 @testable import TillLedger

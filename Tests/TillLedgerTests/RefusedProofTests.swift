@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillSQL
+import TillTestDatabases
 
 @testable import TillLedger
 

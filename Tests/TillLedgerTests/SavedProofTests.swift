@@ -3,6 +3,7 @@ import Testing
 import TillBilling
 import TillSQL
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -20,9 +21,9 @@ import TillSQLite
                 network: network), at: now)
     }
 
-    @Test("Each kind of proof is due separately, and its callers take turns")
-    func turns() async throws {
-        try await withLedger { ledger in
+    @Test("Each kind of proof is due separately, and its callers take turns", arguments: LedgerDatabase.each)
+    func turns(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             let now = now
             let due = try await ledger.write { connection -> ([String], [String]) in
                 for number in 0..<5 { _ = try insert("r\(number)", .receipt, by: "user:eve", in: connection) }
@@ -102,9 +103,9 @@ import TillSQLite
         }
     }
 
-    @Test("A caller has eight variants of one proof, and a repeated one does not count")
-    func variants() async throws {
-        try await withLedger { ledger in
+    @Test("A caller has eight variants of one proof, and a repeated one does not count", arguments: LedgerDatabase.each)
+    func variants(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             let (stored, count) = try await ledger.write { connection -> ([Bool], Int64) in
                 var stored: [Bool] = []
                 for device in [0, 1, 2, 3, 4, 5, 6, 7, 3, 8] {

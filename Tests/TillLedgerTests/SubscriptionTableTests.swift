@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -108,6 +109,7 @@ import TillSQLite
                     ])
                 #expect(try copies.waiting(inChain: chain, of: .production).isEmpty)
                 #expect(try copies.find(inChain[0].rowID) == period("101", token: .order(token)))
+                guard LedgerDatabase.chosen == .sqlite else { return }
                 for (sql, index): (SQL, String) in [
                     (
                         """

@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -14,9 +15,11 @@ import TillSQLite
             actor: "user:ann", operatorName: kind == .reversal ? "li" : nil, at: at)
     }
 
-    @Test("A transfer is read back as it was stored, with its points summed, and its reversal is found (P12)")
-    func roundTrip() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "A transfer is read back as it was stored, with its points summed, and its reversal is found (P12)",
+        arguments: LedgerDatabase.each)
+    func roundTrip(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             try await ledger.write { connection in
                 let table = TransferTable(connection)
                 let stored = try table.insert(transfer(1))
@@ -39,9 +42,11 @@ import TillSQLite
         }
     }
 
-    @Test("The database itself refuses a second reversal, a guest in two accounts, and any edit of a transfer (P12)")
-    func rules() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "The database itself refuses a second reversal, a guest in two accounts, and any edit of a transfer (P12)",
+        arguments: LedgerDatabase.each)
+    func rules(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             let first = try await ledger.write { connection in
                 let stored = try TransferTable(connection).insert(transfer(1))
                 try CustomerTable(connection).merge(UserID("guest"), into: UserID("ann"))
@@ -69,9 +74,11 @@ import TillSQLite
         }
     }
 
-    @Test("A guest's account is found through accounts that became guests themselves (P12)")
-    func account() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "A guest's account is found through accounts that became guests themselves (P12)",
+        arguments: LedgerDatabase.each)
+    func account(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             try await ledger.write { connection in
                 let guests = CustomerTable(connection)
                 for name in ["a", "b", "c"] { _ = try guests.id(of: UserID(name), at: Instant(seconds: 1)) }

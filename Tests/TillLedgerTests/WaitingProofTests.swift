@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 

@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillSQL
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -14,9 +15,11 @@ import TillSQL
         _ = try OutboxTable(connection).place(limit: 1_000)
     }
 
-    @Test("Numbers count each user's events without a gap, and events without a user have none")
-    func numbers() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "Numbers count each user's events without a gap, and events without a user have none",
+        arguments: LedgerDatabase.each)
+    func numbers(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             try await ledger.write { try happen(["u1", nil, "u2", "u1", "U1", "u1", "u2"], $0) }
             let events = try await ledger.read { try OutboxTable($0).list(after: 0, limit: 10) }
             #expect(events.map(\.userSequence) == [1, nil, 1, 2, 1, 3, 2])
@@ -38,9 +41,11 @@ import TillSQL
         }
     }
 
-    @Test("A reader that has passed a row's id still gets the row when its transaction commits late")
-    func lateRows() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "A reader that has passed a row's id still gets the row when its transaction commits late",
+        arguments: LedgerDatabase.each)
+    func lateRows(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             try await ledger.write { connection in
                 let outbox = OutboxTable(connection)
                 let insert = { (user: String, number: Int64, id: Int64) in
@@ -79,9 +84,9 @@ import TillSQL
         }
     }
 
-    @Test("However many events have no user, half of the places go to events of users")
-    func fairness() async throws {
-        try await withLedger { ledger in
+    @Test("However many events have no user, half of the places go to events of users", arguments: LedgerDatabase.each)
+    func fairness(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             let due = try await ledger.write { connection -> [[Int64]] in
                 try happen(Array(repeating: nil, count: 30) + ["u1", "u2", "u3"], connection)
                 let endpoint = try WebhookEndpointTable(connection).insert(
@@ -96,9 +101,11 @@ import TillSQL
         }
     }
 
-    @Test("Only the first event of a queue is due; when it ends the next is, in live and replay queues separately")
-    func lines() async throws {
-        try await withLedger { ledger in
+    @Test(
+        "Only the first event of a queue is due; when it ends the next is, in live and replay queues separately",
+        arguments: LedgerDatabase.each)
+    func lines(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
             let due = try await ledger.write { connection -> [[Int64]] in
                 try happen(["u1", "u1", "u2", nil, nil, "u1"], connection)
                 let endpoint = try WebhookEndpointTable(connection).insert(

@@ -164,7 +164,7 @@ struct FileTests {
             ])
         #expect(try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer("user_version") } } == 3)
         await second.close()
-        for role in [SQLiteDatabase.Role.server, .operator] {
+        for role in [DatabaseRole.server, .operator] {
             let refusal = await thrownError {
                 try SQLiteDatabase.open(path: directory.database, role: role, options: Ledger.options())
             }
@@ -178,7 +178,7 @@ struct FileTests {
         let first = try serve()
         _ = try await first.write { try Ledger.grant(1, in: $0) }
         await first.close()
-        for role in [SQLiteDatabase.Role.server, .operator] {
+        for role in [DatabaseRole.server, .operator] {
             let refusal = await thrownError {
                 try SQLiteDatabase.open(
                     path: directory.database, role: role, options: Ledger.options { $0.schema.firstVersion = 101 })
@@ -209,7 +209,7 @@ struct FileTests {
         let again = try serve { $0.schema.migrations = [migration, filling] }
         await again.close()
         let edited = Migration(migration.scripts, sha256: [1, 255])
-        for role in [SQLiteDatabase.Role.server, .operator] {
+        for role in [DatabaseRole.server, .operator] {
             let refusal = await thrownError {
                 try SQLiteDatabase.open(
                     path: directory.database, role: role,

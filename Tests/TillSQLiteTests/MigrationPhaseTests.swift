@@ -136,7 +136,7 @@ private enum Growing {
     func olderAndNew() async throws {
         let new = try open(Growing.release3)
         #expect(try await Backfills(new, Growing.release3).fillBatch(of: 5, at: 5) == nil)
-        for role in [SQLiteDatabase.Role.server, .operator] {
+        for role in [DatabaseRole.server, .operator] {
             let refusal = await thrownError {
                 if role == .server {
                     try SQLiteDatabase.check(path: directory.database, options: .init(Growing.release2))

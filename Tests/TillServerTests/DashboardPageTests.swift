@@ -92,7 +92,7 @@ import TillSQL
         try await DashboardServer.open { dashboardServer in
             try await dashboardServer.ledger.write { connection in
                 _ = try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
-                _ = try connection.execute(Self.manyOrders, [.integer(120), .text("u1")])
+                try Self.insertOrders(120, of: "u1", connection)
                 _ = try connection.execute(Self.theirTransactions, [])
             }
             let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
@@ -265,7 +265,7 @@ import TillSQL
         try await DashboardServer.open { dashboardServer in
             try await dashboardServer.ledger.write { connection in
                 _ = try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
-                _ = try connection.execute(Self.manyOrders, [.integer(100_000), .text("u1")])
+                try Self.insertOrders(100_000, of: "u1", connection)
                 _ = try connection.execute(Self.theirTransactions, [])
             }
             let visitor = try await DashboardBrowser.loggedIn(dashboardServer)
@@ -284,13 +284,28 @@ import TillSQL
     }
 
     /// A third each prepared, completed and failed, all of one user.
-    private static let manyOrders: SQL = """
-        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
-        WHERE i < ?1) INSERT INTO orders (id, customer_id, product, quantity, status, price, currency, environment, \
-        transaction_id, created_at, updated_at, moves, id_source) SELECT randomblob(16), \(customer: 2), \
-        'com.example.learn.points60', 1, CASE i % 3 WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 4 END, 600, 'CNY', \
-        CASE i % 3 WHEN 1 THEN 2 END, CASE i % 3 WHEN 1 THEN 't' || i END, i, i, 0, 5 FROM n
-        """
+    private static func insertOrders(_ count: Int, of user: String, _ connection: any Connection) throws {
+        let sql: SQL = """
+            INSERT INTO orders (id, customer_id, product, quantity, status, price, currency, environment, \
+            transaction_id, created_at, updated_at, moves, id_source) VALUES (?1, \(customer: 2), \
+            'com.example.learn.points60', 1, ?3, 600, 'CNY', ?4, ?5, ?6, ?6, 0, 5)
+            """
+        for start in stride(from: 1, through: count, by: 1_000) {
+            try connection.run(
+                (start...min(count, start + 999)).map { number in
+                    let isCompleted = number % 3 == 1
+                    return Statement(
+                        sql,
+                        [
+                            .blob(UniqueID(high: 7, low: UInt64(number)).bytes), .text(user),
+                            .integer([0, 1, 4][number % 3]),
+                            isCompleted ? .integer(2) : .null, isCompleted ? .text("t\(number)") : .null,
+                            .integer(Int64(number)),
+                        ])
+                })
+        }
+    }
+
     private static let theirTransactions: SQL = """
         INSERT INTO transactions (environment, id, original_id, product, quantity, purchased_at, signed_at, state, \
         order_row_id, received_at) SELECT environment, transaction_id, transaction_id, product, 1, created_at, \

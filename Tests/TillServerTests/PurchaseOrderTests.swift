@@ -5,7 +5,7 @@ import TillBilling
 import TillCrypto
 import TillJSON
 import TillSQL
-import TillSQLite
+import TillTestDatabases
 
 @testable import TillEmulator
 @testable import TillLedger
@@ -184,8 +184,8 @@ import TillSQLite
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let ledger = try SQLiteDatabase.open(
-            path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
+        let place = try LedgerPlace(in: folder)
+        let ledger = try place.open()
         let now = at(205)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { now }, entropy: RandomBytes.make)
@@ -213,6 +213,7 @@ import TillSQLite
             try transactions(connection) + rights(connection) + wallets(connection)
         }
         await ledger.close()
+        try place.remove()
         return found
     }
 

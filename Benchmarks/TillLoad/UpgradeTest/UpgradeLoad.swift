@@ -21,14 +21,19 @@ final class UpgradeLoad: Sendable {
     private static let (keptAlive, fresh) = (8, 4)
 
     private let port: UInt16
+    private let address: String
     private let issuer: LoadIssuer
     /// Seconds from one purchase of a buyer to its next.
     private let interval: Double
-    private let tally = Locked(Tally())
+    private let tally: Locked<Tally>
 
-    /// - Parameter rate: purchases a second, of all buyers together; each is two requests.
-    init(port: UInt16, issuer: LoadIssuer, rate: Int) {
+    /// - Parameters:
+    ///   - rate: purchases a second, of all buyers together; each is two requests.
+    ///   - first: the number of the first purchase.
+    init(port: UInt16, address: String = "127.0.0.1", issuer: LoadIssuer, rate: Int, first: Int = 0) {
         self.port = port
+        self.address = address
+        tally = Locked(Tally(next: first))
         self.issuer = issuer
         interval = Double(Self.keptAlive + Self.fresh) / Double(rate)
     }
@@ -49,7 +54,7 @@ final class UpgradeLoad: Sendable {
 
     private func run(_ buyer: Int) {
         let isKeptAlive = buyer < Self.keptAlive
-        var client = RawClient(port: port)
+        var client = RawClient(port: port, address: address)
         var due = Date().timeIntervalSince1970 + interval * Double(buyer) / Double(Self.keptAlive + Self.fresh)
         while true {
             let pause = due - Date().timeIntervalSince1970
@@ -63,7 +68,7 @@ final class UpgradeLoad: Sendable {
             }
             guard let number else { break }
             buy(number) { request in
-                if !isKeptAlive { client = RawClient(port: port) }
+                if !isKeptAlive { client = RawClient(port: port, address: address) }
                 return send(request, over: client)
             }
         }

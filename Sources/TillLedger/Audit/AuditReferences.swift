@@ -2,7 +2,8 @@ import TillBilling
 import TillSQL
 
 /// Rows whose referenced rows are missing, in the tables that grow with the purchases. The database refuses them too;
-/// what it refuses can still appear after a damaged disk or a change by another program.
+/// what it refuses can still appear after a damaged disk or a change by another program. PostgreSQL does not refuse a
+/// missing app, catalogue version or header of a proof.
 extension AuditWalk {
     static let references: [AuditWalk] = [
         AuditWalk(
@@ -11,7 +12,9 @@ extension AuditWalk {
             try connection.query(
                 """
                 SELECT o.row_id FROM orders o LEFT JOIN customers c ON c.customer_id = o.customer_id \
-                WHERE o.row_id > ?1 AND o.row_id <= ?2 AND c.customer_id IS NULL
+                LEFT JOIN apps a ON a.app_id = o.app_id LEFT JOIN catalog_versions v ON v.version = o.catalog_version \
+                WHERE o.row_id > ?1 AND o.row_id <= ?2 AND (c.customer_id IS NULL OR a.app_id IS NULL \
+                OR o.catalog_version IS NOT NULL AND v.version IS NULL)
                 """, slice.values
             ) { missing("orders", $0.integer("row_id")) }
         },
@@ -31,7 +34,8 @@ extension AuditWalk {
             try connection.query(
                 """
                 SELECT t.row_id FROM transactions t LEFT JOIN orders o ON o.row_id = t.order_row_id \
-                WHERE t.row_id > ?1 AND t.row_id <= ?2 AND t.order_row_id IS NOT NULL AND o.row_id IS NULL
+                LEFT JOIN apps a ON a.app_id = t.app_id WHERE t.row_id > ?1 AND t.row_id <= ?2 \
+                AND (a.app_id IS NULL OR t.order_row_id IS NOT NULL AND o.row_id IS NULL)
                 """, slice.values
             ) { missing("transactions", $0.integer("row_id")) }
         },
@@ -42,8 +46,9 @@ extension AuditWalk {
                 """
                 SELECT g.transaction_row_id FROM grants g LEFT JOIN transactions t ON t.row_id = g.transaction_row_id \
                 LEFT JOIN orders o ON o.row_id = g.order_row_id LEFT JOIN customers c \
-                ON c.customer_id = g.customer_id WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 \
-                AND (t.row_id IS NULL OR o.row_id IS NULL OR c.customer_id IS NULL)
+                ON c.customer_id = g.customer_id LEFT JOIN catalog_versions v ON v.version = g.catalog_version \
+                WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND (t.row_id IS NULL \
+                OR o.row_id IS NULL OR c.customer_id IS NULL OR g.catalog_version IS NOT NULL AND v.version IS NULL)
                 """, slice.values
             ) { missing("grants", $0.integer("transaction_row_id")) }
         },

@@ -13,11 +13,11 @@ extension AuditWalk {
     ) { connection, slice in
         try connection.query(
             """
-            SELECT a.environment, \(user: "a.customer_id") AS user_id, a.currency, sum(a.amount) AS difference FROM \
-            (SELECT environment, customer_id, currency, amount FROM balances WHERE environment IN (1, 2, 3) AND \
-            customer_id > ?1 AND customer_id <= ?2 UNION ALL SELECT environment, customer_id, currency, -amount FROM \
-            postings WHERE customer_id > ?1 AND customer_id <= ?2) AS a GROUP BY a.environment, a.customer_id, \
-            a.currency HAVING sum(a.amount) <> 0 ORDER BY a.customer_id
+            SELECT a.environment, \(user: "a.customer_id") AS user_id, a.currency, CAST(sum(a.amount) AS BIGINT) AS \
+            difference FROM (SELECT environment, customer_id, currency, amount FROM balances WHERE environment IN \
+            (1, 2, 3) AND customer_id > ?1 AND customer_id <= ?2 UNION ALL SELECT environment, customer_id, currency, \
+            -amount FROM postings WHERE customer_id > ?1 AND customer_id <= ?2) AS a GROUP BY a.environment, \
+            a.customer_id, a.currency HAVING sum(a.amount) <> 0 ORDER BY a.customer_id, a.environment, a.currency
             """, slice.values
         ) { row in
             let (environment, user) = (row.integer("environment"), row.optionalText("user_id") ?? "?")

@@ -44,6 +44,9 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case jobRun = "job_run"
     case jobFailed = "job_failed"
     case jobFrozen = "job_frozen"
+    case leaseTaken = "lease_taken"
+    case leaseReleased = "lease_released"
+    case leaseLost = "lease_lost"
     case rowsPruned = "rows_pruned"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
@@ -84,6 +87,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .purchaseRefunded,
             .refundReversed,
             .rowsPruned,
+            .leaseTaken,
+            .leaseReleased,
             .reconciliationFinished:
             .info
         case .startWarning,
@@ -97,6 +102,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .limitTableFull,
             .purchaseContested,
             .jobFailed,
+            .leaseLost,
             .workFailed,
             .notificationStuck,
             .appleRequestFailed,

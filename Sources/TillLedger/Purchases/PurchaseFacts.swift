@@ -34,6 +34,7 @@ struct PurchaseContext {
 
     init(_ transaction: PaidTransaction, from origin: PurchaseOrigin, _ reader: PurchaseReader) throws {
         var reader = reader
+        try reader.connection.prefetch { PurchaseReader.reads(of: transaction, from: origin) }
         self.transaction = transaction
         submitted = transaction
         stored = try TransactionTable(reader.connection).find(transaction.id, in: transaction.environment)
@@ -109,6 +110,20 @@ struct PurchaseReader {
         facts.originalBasis = chain?.basis
         facts.needsSignedCopy = try needsSignedCopy(facts)
         return facts
+    }
+
+    /// What nearly every decision reads, for databases where each query is a round trip.
+    static func reads(of transaction: PaidTransaction, from origin: PurchaseOrigin) -> [Statement] {
+        let environment = transaction.environment
+        var reads = [TransactionTable.finding(transaction.id, in: environment)]
+        if case .order(let token)? = transaction.token {
+            reads += [OrderTable.finding(token), UnmatchedTokenTable.finding(token, in: environment)]
+        }
+        if let order = origin.claimedOrder { reads.append(OrderTable.finding(order)) }
+        if let user = origin.declaredUser {
+            reads += [CustomerTable.findingMerge(of: user), CustomerTable.findingID(of: user)]
+        }
+        return reads
     }
 
     mutating func order(_ id: OrderID) throws -> Order? {

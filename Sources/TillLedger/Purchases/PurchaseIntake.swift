@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillSQL
 
 /// The single entry point for purchases from every source: an app, Apple's notification, reconciliation, a restore, a
 /// claim, a receipt or a waiting proof. It verifies, asks Apple for what a receipt hides, logs refusals, and has the
@@ -35,6 +36,14 @@ package struct PurchaseIntake: Sendable {
         intake.processor = PurchaseProcessor(
             database: processor.database, clock: processor.clock, entropy: processor.entropy, log: processor.log,
             terms: terms)
+        return intake
+    }
+
+    func with(_ database: any Database) -> PurchaseIntake {
+        var intake = self
+        intake.processor = PurchaseProcessor(
+            database: database, clock: processor.clock, entropy: processor.entropy, log: processor.log,
+            terms: processor.terms)
         return intake
     }
 

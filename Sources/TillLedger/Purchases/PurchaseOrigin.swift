@@ -59,6 +59,12 @@ package struct PurchaseOrigin: Sendable {
         return named ?? claimant ?? claim?.user
     }
 
+    /// The customer who probably gets the purchase, before the ledger is read.
+    var declaredUser: UserID? {
+        if case .user(let user) = caller { return user }
+        return namedUser ?? claimant
+    }
+
     /// The name recorded in evidence.
     package var callerName: String {
         if let actor { return actor }

@@ -20,7 +20,7 @@ package struct PurchaseProcessor: Sendable {
         var keys: [LockKey] = [.chain(transaction.originalID, transaction.environment)]
         if case .order(let token)? = transaction.token { keys.append(.order(token)) }
         if let order = origin.claimedOrder { keys.append(.order(order)) }
-        if let user = origin.namedUser ?? origin.claimant { keys.append(.customer(user)) }
+        if let user = origin.declaredUser { keys.append(.customer(user)) }
         return keys
     }
 
@@ -72,6 +72,12 @@ package struct PurchaseProcessor: Sendable {
                 return .revokedUnseen(nil)
             }
         #endif
+        if !proof.bytes.isEmpty {
+            try connection.prefetch {
+                PurchaseReader.reads(of: transaction, from: origin)
+                    + [ProofTable.findingHeader(of: proof.bytes, proof.kind)].compactMap { $0 }
+            }
+        }
         if let user = origin.namedUser {
             try CustomerTable(connection).recordNamed(user, under: settings.guests, at: now)
         }
@@ -168,6 +174,7 @@ package struct PurchaseProcessor: Sendable {
         var tokens: Set<OrderID> = []
         while let next = queue.popLast() {
             var waiting: [RecordedCopies.Copy] = []
+            try prefetchWaiting(for: next, connection)
             if case .order(let token)? = next.token, tokens.insert(token).inserted {
                 waiting += try copies.waiting(forOrder: token, of: next.environment)
                 try decideContested(by: token, in: next.environment, except: done, source, inputs, connection)
@@ -194,6 +201,18 @@ package struct PurchaseProcessor: Sendable {
             }
         }
         return given
+    }
+
+    private func prefetchWaiting(for processed: PaidTransaction, _ connection: any Connection) throws {
+        try connection.prefetch {
+            let environment = processed.environment
+            var reads = [RecordedCopies.findingWaiting(inChain: processed.originalID, of: environment)]
+            if case .order(let token)? = processed.token {
+                reads.append(RecordedCopies.findingWaiting(forOrder: token, of: environment))
+                reads.append(OwnershipTable.findingContested(by: token, in: environment))
+            }
+            return reads
+        }
     }
 
     /// Decides again grants by receipts whose signed copies carry this token, because the token may now name a

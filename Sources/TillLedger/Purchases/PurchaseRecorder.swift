@@ -123,6 +123,8 @@ struct PurchaseRecorder {
         #else
             let owner = facts.newOwner(of: target.order.userID, under: target.order.id)
         #endif
+        // Not always the customer of the order, whose key the decision names: a guest's account, or the chain's owner.
+        connection.lock([.customer(owner.user)])
         if let again = try grantAgain(to: target, newOwner: owner.user, match) { return again }
         let grant = Grant(
             id: DerivedID.grant(app: terms.settings.apple.bundleID, transaction.id, in: transaction.environment),

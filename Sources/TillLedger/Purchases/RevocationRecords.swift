@@ -68,6 +68,8 @@ extension PurchaseRecorder {
     /// The shop's policy, unless the customer's debts were forgiven too often in the last 365 days.
     private func debtPolicy(for grant: Grant, _ rowID: Int64) throws -> DebtPolicy {
         guard terms.settings.debt == .forgive else { return terms.settings.debt }
+        // Two customers of one Apple Account share no other key.
+        if let payer = transaction.appTransactionID { connection.lock([.payer(payer, grant.environment)]) }
         let forgiven = try ledger.forgivenGrants(
             of: grant.userID, paidBy: transaction.appTransactionID, in: grant.environment,
             after: now.adding(seconds: -365 * 86_400), except: rowID)

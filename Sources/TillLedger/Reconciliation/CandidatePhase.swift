@@ -16,9 +16,13 @@ extension ReconciliationRunner {
 
     mutating func markCandidates() async throws {
         let now = ledger.clock()
-        while try await ledger.database.write(
-            locking: [.ledger("apple chains")], { try AppleChainTable($0).discover(limit: 2_000, at: now) })
-        {}
+        var position: Int64?
+        repeat {
+            let last = position
+            position = try await ledger.database.write(locking: [.ledger("apple chains")]) {
+                try AppleChainTable($0).discover(after: last, limit: 2_000, at: now)
+            }
+        } while position != nil
         try await markLapsed(at: now)
         try await markQuarantined()
         for status: OrderStatus in [.ongoing, .deferred, .prepared, .failed, .cancelled] {

@@ -41,7 +41,7 @@ public struct AccountTokenTable {
     }
 
     public func insert(_ entry: Entry) throws {
-        try connection.execute(
+        try connection.write(
             "INSERT INTO account_tokens (\(Self.columns)) VALUES (?1, ?2, ?3)",
             [
                 .id(entry.token), .integer(try CustomerTable(connection).id(of: entry.user, at: entry.since)),
@@ -102,7 +102,7 @@ public struct UnmatchedTokenTable {
     public init(_ connection: any Connection) { self.connection = connection }
 
     public func insert(_ token: UniqueID, in environment: StoreEnvironment, at: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (token, environment) DO NOTHING
@@ -110,8 +110,11 @@ public struct UnmatchedTokenTable {
     }
 
     public func contains(_ token: UniqueID, in environment: StoreEnvironment) throws -> Bool {
-        try connection.first(
-            "SELECT 1 FROM unmatched_tokens WHERE token = ?1 AND environment = ?2", [.id(token), environment.column]
-        ) { _ in true } ?? false
+        try connection.first(Self.finding(token, in: environment)) { _ in true } ?? false
+    }
+
+    static func finding(_ token: UniqueID, in environment: StoreEnvironment) -> Statement {
+        Statement(
+            "SELECT 1 FROM unmatched_tokens WHERE token = ?1 AND environment = ?2", [.id(token), environment.column])
     }
 }

@@ -15,7 +15,7 @@ public struct AppTable {
 
     /// Sets the bundle id, unless the ledger has one.
     func adopt(_ bundleID: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE apps SET bundle_id = ?1 WHERE app_id = 1 AND bundle_id IS NULL", [.text(bundleID)])
     }
 

@@ -27,38 +27,46 @@ public struct AppleChainTable {
         public let refusal: String?
     }
 
-    /// Adds the chains of up to `limit` transactions that were recorded since the last call.
+    /// Milliseconds after which no row with a smaller id becomes visible any more: longer than a transaction of the
+    /// database lasts, and than the clocks of servers differ.
+    static let lateness: Int64 = 15 * 60_000
+
+    /// Adds the chains of the next transactions, from those that may have become visible since the last run on: the
+    /// ids of rows are not in the order of their commits.
     ///
-    /// - Returns: whether it found any; then there may be more.
-    public func discover(limit: Int, at now: Instant) throws -> Bool {
-        let known =
+    /// - Parameter position: what the call before returned; nil begins a run.
+    /// - Returns: the position after them; nil if there are no more.
+    package func discover(after position: Int64?, limit: Int, at now: Instant) throws -> Int64? {
+        let seen =
             try connection.first("SELECT chains_seen FROM server_activity", []) { $0.integer("chains_seen") } ?? 0
-        let last =
-            try connection.first(
-                """
-                SELECT max(row_id) AS newest FROM (SELECT row_id FROM transactions WHERE row_id > ?1 \
-                ORDER BY row_id LIMIT ?2) AS next
-                """, [.integer(known), .integer(Int64(limit))]
-            ) { $0.isNull("newest") ? known : $0.integer("newest") } ?? known
-        guard last > known else { return false }
-        try connection.execute(
+        let start = position ?? seen
+        let next = try connection.first(
+            """
+            SELECT max(row_id) AS newest, max(CASE WHEN received_at <= ?3 THEN row_id END) AS final FROM \
+            (SELECT row_id, received_at FROM transactions WHERE row_id > ?1 ORDER BY row_id LIMIT ?2) AS next
+            """, [.integer(start), .integer(Int64(limit)), .instant(now.adding(milliseconds: -Self.lateness))]
+        ) { (newest: $0.optionalInteger("newest"), final: $0.optionalInteger("final")) }
+        guard let next, let last = next.newest else { return nil }
+        try connection.write(
             """
             INSERT INTO apple_chains (\(Self.chain)) SELECT \(Self.chain) \
             FROM transactions WHERE row_id > ?1 AND row_id <= ?2 ORDER BY row_id ON CONFLICT DO NOTHING
-            """, [.integer(known), .integer(last)])
-        try connection.execute(
-            """
-            INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) \
-            DO UPDATE SET chains_seen = excluded.chains_seen
-            """, [.instant(now), .integer(last)])
-        return true
+            """, [.integer(start), .integer(last)])
+        if let final = next.final, final > seen {
+            try connection.write(
+                """
+                INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) \
+                DO UPDATE SET chains_seen = excluded.chains_seen
+                """, [.instant(now), .integer(final)])
+        }
+        return last
     }
 
     /// Records that a chain appeared in the history of another one, so both belong to the same customer.
     public func link(
         _ chain: TransactionID, in environment: StoreEnvironment, first transaction: Int64, to customer: Int64
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO apple_chains (\(Self.chain), customer) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (environment, original_id) DO UPDATE SET customer = excluded.customer \
@@ -101,11 +109,11 @@ public struct AppleChainTable {
     ) throws {
         switch query {
         case .history:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET history_run = ?1, history_revision = ?2, refusal = ?3 WHERE row_id = ?4",
                 [.integer(run), .optional(revision), .optional(refusal), .integer(rowID)])
         case .refunds:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET refunds_run = ?1, refunds_revision = ?2 WHERE row_id = ?3",
                 [.integer(run), .optional(revision), .integer(rowID)])
         }
@@ -116,10 +124,10 @@ public struct AppleChainTable {
         guard let customer = try customer(of: chain, in: environment) else { return }
         switch query {
         case .history:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET history_run = 0 WHERE row_id = ?1", [.integer(customer)])
         case .refunds:
-            try connection.execute(
+            try connection.write(
                 "UPDATE apple_chains SET refunds_run = 0 WHERE row_id = ?1", [.integer(customer)])
         }
     }

@@ -101,14 +101,14 @@ public struct AppleTaskTable {
 
     /// Tries again at `due`.
     public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE apple_tasks SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3 AND state = 0",
             [.instant(due), .text(detail), .integer(rowID)])
     }
 
     /// Records that Apple refused it and that repeating it would not help.
     public func refuse(_ rowID: Int64, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE apple_tasks SET attempts = attempts + 1, state = 1, detail = ?1 WHERE row_id = ?2 AND state = 0",
             [.text(detail), .integer(rowID)])
     }
@@ -121,13 +121,13 @@ public struct AppleTaskTable {
 
     /// Withdraws the task to finish the transaction.
     public func withdrawFinish(transaction rowID: Int64) throws {
-        try connection.execute(
+        try connection.write(
             "DELETE FROM apple_tasks WHERE transaction_row_id = ?1 AND kind = 1", [.integer(rowID)])
     }
 
     /// Removes a completed task.
     public func remove(_ rowID: Int64) throws {
-        try connection.execute("DELETE FROM apple_tasks WHERE row_id = ?1", [.integer(rowID)])
+        try connection.write("DELETE FROM apple_tasks WHERE row_id = ?1", [.integer(rowID)])
     }
 
     /// How many tasks wait, and since when the oldest is due.

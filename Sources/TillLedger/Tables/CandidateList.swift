@@ -75,9 +75,9 @@ public struct CandidateList {
     public func chains(of user: UserID, in environment: StoreEnvironment, limit: Int) throws -> [TransactionID] {
         try connection.query(
             """
-            SELECT DISTINCT t.original_id FROM (SELECT row_id FROM orders WHERE customer_id = \(customer: 1) ORDER \
-            BY row_id DESC LIMIT 500) o CROSS JOIN transactions t ON t.order_row_id = o.row_id WHERE \
-            +t.environment = ?2 LIMIT ?3
+            SELECT t.original_id FROM (SELECT row_id FROM orders WHERE customer_id = \(customer: 1) ORDER BY row_id \
+            DESC LIMIT 500) o CROSS JOIN transactions t ON t.order_row_id = o.row_id WHERE +t.environment = ?2 \
+            GROUP BY t.original_id ORDER BY max(o.row_id) DESC, t.original_id LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { TransactionID($0.text("original_id")) }
     }

@@ -94,7 +94,7 @@ public struct ClaimTable {
         _ id: UniqueID, of user: UserID, transaction rowID: Int64, by actor: String, operatorName: String,
         reason: String, answer: String, at now: Instant
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO claims (\(Self.columns), transaction_row_id, operator, reason, \(CallerColumns.names)) \
             VALUES (?1, ?2, NULL, 1, 0, '', ?6, ?7, ?7, ?7, ?3, ?4, ?5, ?8, ?9, ?10)
@@ -193,13 +193,13 @@ public struct ClaimTable {
     }
 
     public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE claims SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3 AND state = 0",
             [.instant(due), .text(detail), .integer(rowID)])
     }
 
     public func end(_ rowID: Int64, _ state: State, answer: String, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE claims SET state = ?1, answer = ?2, detail = '', ended_at = ?3 WHERE row_id = ?4 AND state = 0",
             [.integer(state.rawValue), .text(answer), .instant(now), .integer(rowID)])
     }

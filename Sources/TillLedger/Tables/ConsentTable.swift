@@ -23,7 +23,7 @@ public struct ConsentTable {
     }
 
     public func insert(_ consent: Consent, of user: UserID) throws {
-        try connection.execute(
+        try connection.write(
             "INSERT INTO consents (customer_id, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 6))",
             [
                 .integer(try CustomerTable(connection).id(of: user, at: consent.at)), .flag(consent.isGiven),

@@ -128,7 +128,7 @@ public struct ConsumptionTable {
 
     /// Records that no answer could be sent now.
     public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE consumption_requests SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3 \
             AND state = 0
@@ -136,7 +136,7 @@ public struct ConsumptionTable {
     }
 
     public func end(_ rowID: Int64, _ state: State, answer: String?, detail: String, at: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE consumption_requests SET state = ?1, answer = ?2, detail = ?3, ended_at = ?4 WHERE row_id = ?5 \
             AND state = 0

@@ -61,12 +61,14 @@ public struct CustomerTable {
 
     /// The number of a user, whose row is created if missing.
     func id(of user: UserID, at now: Instant) throws -> Int64 {
-        let known = try connection.first(
-            "SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = ?1", [.text(user.text)]
-        ) { $0.integer("customer_id") }
+        let known = try connection.first(Self.findingID(of: user)) { $0.integer("customer_id") }
         return try known
             ?? connection.insert(
                 "INSERT INTO customers (user_id, first_seen) VALUES (?1, ?2)", [.text(user.text), .instant(now)])
+    }
+
+    static func findingID(of user: UserID) -> Statement {
+        Statement("SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = ?1", [.text(user.text)])
     }
 
     // MARK: Kinds
@@ -97,7 +99,7 @@ public struct CustomerTable {
         guard known?.changes(to: seen) ?? true else { return }
         let wasNamed = try known == nil && seen == .guest && hasRows(user)
         let kind = wasNamed ? terms.kind(named: user) : seen
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (app_id, user_id) DO UPDATE SET kind = excluded.kind
@@ -140,13 +142,18 @@ public struct CustomerTable {
 
     /// The account that a merged guest belongs to. A guest has at most one account, and merges never form a cycle.
     public func merge(of guest: UserID) throws -> Merge? {
-        try connection.first(
+        try connection.first(Self.findingMerge(of: guest)) {
+            Merge(account: UserID($0.text("user_id")), transferRowID: $0.integer("transfer_row_id"))
+        }
+    }
+
+    static func findingMerge(of guest: UserID) -> Statement {
+        Statement(
             """
             SELECT a.user_id, (SELECT max(f.row_id) FROM transfers f WHERE f.from_customer_id = g.customer_id \
             AND f.kind = 'guest_merge') AS transfer_row_id FROM customers g CROSS JOIN customers a \
             ON a.customer_id = g.merged_into WHERE g.app_id = 1 AND g.user_id = ?1 AND g.merged_into IS NOT NULL
-            """, [.text(guest.text)]
-        ) { Merge(account: UserID($0.text("user_id")), transferRowID: $0.integer("transfer_row_id")) }
+            """, [.text(guest.text)])
     }
 
     /// The account that finally receives a merged guest's purchases: the first account may have been merged into
@@ -165,7 +172,7 @@ public struct CustomerTable {
             let merged = try connection.query(
                 """
                 SELECT g.user_id FROM customers a CROSS JOIN customers g ON g.merged_into = a.customer_id \
-                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL
+                WHERE a.app_id = 1 AND a.user_id = ?1 AND g.merged_into IS NOT NULL ORDER BY g.customer_id
                 """, [.text(user.text)]
             ) { UserID($0.text("user_id")) }
             found += merged
@@ -188,7 +195,7 @@ public struct CustomerTable {
 
     /// Makes the guest a customer of its own again.
     public func separate(_ guest: UserID) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE customers SET merged_into = NULL WHERE app_id = 1 AND user_id = ?1", [.text(guest.text)])
     }
 }

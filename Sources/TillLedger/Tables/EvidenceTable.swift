@@ -37,7 +37,7 @@ public struct EvidenceTable {
     }
 
     public func insert(transaction rowID: Int64, _ entry: Entry) throws {
-        try connection.execute(
+        try connection.write(
             "INSERT INTO evidence (transaction_row_id, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 9))",
             [
                 .integer(rowID), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.source),

@@ -76,7 +76,7 @@ public struct ForeignNotificationTable {
         guard apps.reduce(0, { $0 + $1.count }) > Self.capacity,
             let fullest = apps.max(by: { ($0.count, $1.oldest) < ($1.count, $0.oldest) })
         else { return }
-        try connection.execute("DELETE FROM foreign_notifications WHERE row_id = ?1", [.integer(fullest.oldest)])
+        try connection.write("DELETE FROM foreign_notifications WHERE row_id = ?1", [.integer(fullest.oldest)])
     }
 
     /// The notifications that state this app and were refused with `code`, oldest first, after a row id.
@@ -126,12 +126,12 @@ public struct ForeignNotificationTable {
     }
 
     public func remove(_ rowID: Int64) throws {
-        try connection.execute("DELETE FROM foreign_notifications WHERE row_id = ?1", [.integer(rowID)])
+        try connection.write("DELETE FROM foreign_notifications WHERE row_id = ?1", [.integer(rowID)])
     }
 
     /// Replaces the reason why a notification is not for this app.
     public func mark(_ rowID: Int64, code: String, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE foreign_notifications SET code = ?1, detail = ?2 WHERE row_id = ?3",
             [.text(code), .text(detail), .integer(rowID)])
     }

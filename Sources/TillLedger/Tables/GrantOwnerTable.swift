@@ -37,12 +37,12 @@ public struct GrantOwnerTable {
 
     /// Leaves the grant without a recorded owner until it is claimed.
     public func remove(_ rowID: Int64) throws {
-        try connection.execute("DELETE FROM grant_owners WHERE grant_row_id = ?1", [.integer(rowID)])
+        try connection.write("DELETE FROM grant_owners WHERE grant_row_id = ?1", [.integer(rowID)])
     }
 
     /// Makes a user the owner.
     public func set(_ user: UserID, _ grant: OwnedGrant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO grant_owners (grant_row_id, \(Self.chain), customer_id) VALUES (?1, ?2, ?3, \(customer: 4)) \
             ON CONFLICT (grant_row_id) DO UPDATE SET customer_id = excluded.customer_id
@@ -158,8 +158,8 @@ public struct GrantOwnerTable {
     public func points(of grant: OwnedGrant, in user: UserID) throws -> [MovedPoints] {
         try connection.query(
             """
-            SELECT currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND grant_row_id \
-            = ?2 GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            SELECT currency, CAST(sum(amount) AS BIGINT) AS points FROM postings WHERE customer_id = \(customer: 1) \
+            AND grant_row_id = ?2 GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
             """, [.text(user.text), .integer(grant.rowID)]
         ) { row in
             MovedPoints(

@@ -11,7 +11,7 @@ public struct GrantTable {
     public func insert(
         _ grant: Grant, transaction rowID: Int64, orderRowID: Int64, catalogVersion: Int64? = nil
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, \
             catalog_version) \

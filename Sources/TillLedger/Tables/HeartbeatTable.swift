@@ -7,7 +7,7 @@ public struct HeartbeatTable {
     public init(_ connection: any Connection) { self.connection = connection }
 
     public func beat(at: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO heartbeat (single_row, at) VALUES (1, ?1) ON CONFLICT (single_row) DO UPDATE \
             SET at = excluded.at

@@ -67,12 +67,40 @@ public struct IdempotencyTable {
         ) { row in Answer(digest: row.blob("digest"), status: Int(row.integer("status")), body: row.blob("body")) }
     }
 
-    /// Stores an answer, and deletes up to eight expired ones.
-    public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
+    // MARK: Requests in flight
+
+    /// Marks a request as in flight, where other servers may get the same one.
+    ///
+    /// - Parameter until: when the mark of a server that died ends.
+    /// - Returns: false if another one is in flight or answered.
+    package func claim(_ scope: Scope, digest: [UInt8], until: Instant, at now: Instant) throws -> Bool {
         try connection.execute(
             """
+            INSERT INTO idempotency_keys (\(Self.key), digest, lease_until, at) VALUES (\(marks: 9)) \
+            ON CONFLICT (\(Self.key), app_id) DO UPDATE SET digest = excluded.digest, \
+            lease_until = excluded.lease_until, at = excluded.at \
+            WHERE idempotency_keys.status IS NULL AND idempotency_keys.lease_until < ?9
+            """, scope.values + [.blob(digest), .instant(until), .instant(now)]) == 1
+    }
+
+    /// Removes the mark of a request whose answer is not kept.
+    package func giveUp(_ scope: Scope, until: Instant) throws {
+        try connection.write(
+            """
+            DELETE FROM idempotency_keys WHERE credential = ?1 AND method = ?2 AND path = ?3 \
+            AND query_digest = ?4 AND environment = ?5 AND key = ?6 AND status IS NULL AND lease_until = ?7
+            """, scope.values + [.instant(until)])
+    }
+
+    // MARK: Answers
+
+    /// Stores an answer, and deletes up to eight expired ones.
+    public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
+        try connection.write(
+            """
             INSERT INTO idempotency_keys (\(Self.key), \(Self.answer), at) VALUES (\(marks: 10)) \
-            ON CONFLICT (\(Self.key), app_id) DO NOTHING
+            ON CONFLICT (\(Self.key), app_id) DO UPDATE SET digest = excluded.digest, status = excluded.status, \
+            body = excluded.body, lease_until = NULL, at = excluded.at WHERE idempotency_keys.status IS NULL
             """,
             scope.values + [
                 .blob(answer.digest), .integer(Int64(answer.status)), .blob(answer.body), .instant(at),

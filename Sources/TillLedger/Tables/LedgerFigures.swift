@@ -6,7 +6,8 @@ public struct LedgerFigures {
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
-    /// The number of transactions in all environments. Rows are numbered and never deleted.
+    /// The number of transactions in all environments: rows are numbered and never deleted. A database with several
+    /// writers skips a number when a commit fails, so there it is slightly higher.
     public func purchases() throws -> Int64 {
         try number(
             "SELECT coalesce(max(row_id), 0) AS number FROM transactions")
@@ -103,8 +104,14 @@ public struct LedgerFigures {
         try connection.first(sql, values) { ($0.integer("count"), $0.optionalInstant("oldest")) } ?? (0, nil)
     }
 
-    /// The number of events ever written.
-    public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(row_id), 0) AS number FROM outbox") }
+    /// The number of events ever written. Positions have no gaps.
+    public func outboxEvents() throws -> Int64 {
+        try number(
+            """
+            SELECT (SELECT coalesce(max(position), 0) FROM event_positions) + (SELECT count(*) FROM unplaced_events) \
+            AS number
+            """)
+    }
 
     /// How often a debt was written off, for all customers.
     public func forgivenDebts(in environment: StoreEnvironment) throws -> Int64 {
@@ -118,16 +125,16 @@ public struct LedgerFigures {
     /// How many purchases the ledger holds and how many came on an average day of late: the newest thousand, or all.
     /// Nil before there are ten, and within the first hour.
     public func purchaseRate(at now: Instant) throws -> (purchases: Int64, perDay: Double)? {
-        let count = try purchases()
-        let recent = min(count, 1_000)
-        let since = try connection.first(
-            "SELECT received_at FROM transactions WHERE row_id >= ?1 ORDER BY row_id LIMIT 1",
-            [.integer(count - recent + 1)]
-        ) { $0.instant("received_at") }
-        guard recent >= 10, let since else { return nil }
+        let newest = try connection.first(
+            """
+            SELECT count(*) AS count, min(received_at) AS since FROM (SELECT received_at FROM transactions \
+            ORDER BY row_id DESC LIMIT 1000) AS newest
+            """, []
+        ) { (count: $0.integer("count"), since: $0.optionalInstant("since")) }
+        guard let newest, newest.count >= 10, let since = newest.since else { return nil }
         let milliseconds = now.milliseconds - since.milliseconds
         guard milliseconds >= 3_600_000 else { return nil }
-        return (count, Double(recent) * 86_400_000 / Double(milliseconds))
+        return (try purchases(), Double(newest.count) * 86_400_000 / Double(milliseconds))
     }
 
     private func number(_ sql: SQL) throws -> Int64 { try connection.first(sql, []) { $0.integer("number") } ?? 0 }

@@ -42,7 +42,7 @@ public struct LedgerIdentityTable {
     ///
     /// - Returns: the stored identity.
     func store(_ fresh: LedgerIdentity, at now: Instant) throws -> LedgerIdentity {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO ledger (single_row, \(Self.columns), created_at) VALUES (1, ?1, ?2, ?3, ?4) \
             ON CONFLICT (single_row) DO NOTHING
@@ -55,7 +55,7 @@ public struct LedgerIdentityTable {
     /// - Parameter fresh: the ledger's identity from now on, if it has none yet.
     package func raiseEpoch(_ fresh: LedgerIdentity, at now: Instant) throws {
         _ = try store(fresh, at: now)
-        try connection.execute("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
+        try connection.write("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
     }
 }
 

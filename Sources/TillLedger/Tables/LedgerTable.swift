@@ -19,7 +19,7 @@ public struct LedgerTable {
     /// without one, the posting's own reference is stored. `transfer` is the transfer that moves the points.
     public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
         let customer = SQLValue.integer(try CustomerTable(connection).id(of: posting.userID, at: posting.at))
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO postings (\(Self.columns), grant_row_id, transfer_row_id, \(CallerColumns.names)) \
             VALUES (\(marks: 14))
@@ -30,7 +30,7 @@ public struct LedgerTable {
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
                 .optional(grant), .optional(transfer),
             ] + CallerColumns(posting.note.actor, at: posting.at, connection).values)
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO balances (environment, customer_id, currency, amount) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (environment, customer_id, currency) DO UPDATE SET amount = balances.amount + excluded.amount
@@ -117,9 +117,9 @@ public struct LedgerTable {
     public func pointsWithoutPurchase(of transferRowID: Int64, in user: UserID) throws -> [MovedPoints] {
         try connection.query(
             """
-            SELECT environment, currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND \
-            transfer_row_id = ?2 AND grant_row_id IS NULL GROUP BY environment, currency HAVING sum(amount) <> 0 \
-            ORDER BY environment, currency
+            SELECT environment, currency, CAST(sum(amount) AS BIGINT) AS points FROM postings WHERE customer_id = \
+            \(customer: 1) AND transfer_row_id = ?2 AND grant_row_id IS NULL GROUP BY environment, currency HAVING \
+            sum(amount) <> 0 ORDER BY environment, currency
             """, [.text(user.text), .integer(transferRowID)]
         ) { row in
             MovedPoints(

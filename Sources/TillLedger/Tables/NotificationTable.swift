@@ -43,7 +43,7 @@ public struct NotificationTable {
     }
 
     public func mark(_ rowID: Int64, _ state: State, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE notifications SET state = ?1, detail = ?2 WHERE row_id = ?3",
             [.integer(state.rawValue), .text(detail), .integer(rowID)])
     }

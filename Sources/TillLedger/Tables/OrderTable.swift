@@ -25,7 +25,7 @@ public struct OrderTable {
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let rowID = try connection.drawID(of: "orders")
-        try connection.execute(
+        try connection.write(
             "INSERT INTO orders (row_id, \(Self.columns), catalog_version) VALUES (\(marks: 20))",
             [
                 .integer(rowID), .id(order.id),
@@ -44,8 +44,11 @@ public struct OrderTable {
     }
 
     public func find(_ id: OrderID) throws -> Stored? {
-        try connection.first(
-            "SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)], Self.read)
+        try connection.first(Self.finding(id), Self.read)
+    }
+
+    static func finding(_ id: OrderID) -> Statement {
+        Statement("SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)])
     }
 
     public func find(rowID: Int64) throws -> Stored? {
@@ -75,7 +78,7 @@ public struct OrderTable {
             moved.order.environment = environment
         }
         moved.order.updatedAt = at
-        try connection.execute(
+        try connection.write(
             """
             UPDATE orders SET status = ?1, transaction_id = ?2, environment = ?3, updated_at = ?4, moves = ?5 \
             WHERE row_id = ?6
@@ -162,7 +165,7 @@ public struct OrderTable {
                 """
                 SELECT o.row_id, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
                 ON o.row_id = t.order_row_id WHERE t.order_row_id IS NOT NULL AND t.order_row_id < ?1 \
-                AND o.status = 1 GROUP BY t.order_row_id ORDER BY t.order_row_id DESC LIMIT ?2
+                AND o.status = 1 GROUP BY t.order_row_id, o.row_id ORDER BY t.order_row_id DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         case (nil, let status?):
             // The second condition on the status lets SQLite use the partial index.
@@ -182,7 +185,7 @@ public struct OrderTable {
 
     /// Sets the device of an order that has none.
     public func name(_ device: DeviceID, of rowID: Int64) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE orders SET device = ?1 WHERE row_id = ?2 AND device IS NULL",
             [.text(device.text), .integer(rowID)])
     }
@@ -236,7 +239,7 @@ public struct OrderTable {
     }
 
     private func insertMove(_ rowID: Int64, _ number: Int64, _ move: OrderMove) throws {
-        try connection.execute(
+        try connection.write(
             "INSERT INTO order_moves (order_row_id, number, status, at, reason) VALUES (\(marks: 5))",
             [
                 .integer(rowID), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),

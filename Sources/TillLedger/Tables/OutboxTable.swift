@@ -48,7 +48,7 @@ public struct OutboxTable {
         at: Instant
     ) throws {
         if let user {
-            try connection.execute(
+            try connection.write(
                 """
                 INSERT INTO customers (user_id, first_seen, last_event) VALUES (?1, ?2, 1) \
                 ON CONFLICT (app_id, user_id) DO UPDATE SET last_event = customers.last_event + 1
@@ -57,7 +57,7 @@ public struct OutboxTable {
         let hash = happensOnce ? nil : DerivedID.hash(key)
         let revision = try hash.map { try lastRevision(of: $0) + 1 } ?? 0
         let rowID = try connection.drawID(of: "outbox")
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO outbox (\(Self.columns), row_id) VALUES (?1, ?2, \(customer: 3), \
             (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
@@ -68,7 +68,7 @@ public struct OutboxTable {
                 .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
                 .integer(Self.version), .text(body), .integer(rowID),
             ])
-        try connection.execute("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(rowID)])
+        try connection.write("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(rowID)])
     }
 
     // MARK: Positions
@@ -85,12 +85,12 @@ public struct OutboxTable {
     public func place(limit: Int) throws -> Bool {
         #if PLANTED_MISTAKES
             if PlantedMistake.followsRowIDs.isPlanted {
-                try connection.execute(
+                try connection.write(
                     """
                     INSERT INTO event_positions (position, event_row_id) SELECT event_row_id, event_row_id FROM \
                     unplaced_events
                     """, [])
-                try connection.execute("DELETE FROM unplaced_events", [])
+                try connection.write("DELETE FROM unplaced_events", [])
                 return false
             }
         #endif
@@ -102,7 +102,7 @@ public struct OutboxTable {
             -o.row_id) ORDER BY o.user_sequence) AS turn FROM unplaced_events u JOIN outbox o ON o.row_id = \
             u.event_row_id ORDER BY turn, o.user_sequence LIMIT ?1) w
             """, [.integer(Int64(limit))])
-        try connection.execute(
+        try connection.write(
             """
             DELETE FROM unplaced_events WHERE EXISTS (SELECT 1 FROM event_positions p WHERE p.event_row_id = \
             unplaced_events.event_row_id)

@@ -83,10 +83,10 @@ public struct OwnershipTable {
         lookUpAt: Instant? = nil
     ) throws {
         if basis == .token {
-            try connection.execute("DELETE FROM ownership_basis WHERE grant_row_id = ?1", [.integer(grant.rowID)])
+            try connection.write("DELETE FROM ownership_basis WHERE grant_row_id = ?1", [.integer(grant.rowID)])
             return
         }
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO ownership_basis (grant_row_id, environment, customer_id, basis, hold_until, lookup_at) \
             VALUES (?1, ?2, \(customer: 3), ?4, ?5, ?6) ON CONFLICT (grant_row_id) DO UPDATE SET customer_id = \
@@ -101,7 +101,7 @@ public struct OwnershipTable {
 
     /// Makes another customer the owner; the basis stays.
     public func move(_ rowID: Int64, to owner: UserID) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE ownership_basis SET customer_id = \(customer: 1) WHERE grant_row_id = ?2",
             [.text(owner.text), .integer(rowID)])
     }
@@ -109,14 +109,14 @@ public struct OwnershipTable {
     /// Records that a token which names no known customer contests the owner: the points are held until that is
     /// decided.
     public func contest(_ rowID: Int64, by token: UniqueID?) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE ownership_basis SET contested_token = ?1, hold_until = ?2 WHERE grant_row_id = ?3",
             [.optional(token), .instant(Self.untilDecided), .integer(rowID)])
     }
 
     /// Records that the grant was moved back into quarantine.
     public func withdraw(_ rowID: Int64, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE ownership_basis SET withdrawn_at = ?1, hold_until = NULL, contested_token = NULL, lookup_at = NULL \
             WHERE grant_row_id = ?2
@@ -125,12 +125,15 @@ public struct OwnershipTable {
 
     /// The grants that a token contests.
     public func contested(by token: UniqueID, in environment: StoreEnvironment) throws -> [Int64] {
-        try connection.query(
+        try connection.query(Self.findingContested(by: token, in: environment)) { $0.integer("grant_row_id") }
+    }
+
+    static func findingContested(by token: UniqueID, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT grant_row_id FROM ownership_basis WHERE contested_token = ?1 AND contested_token IS NOT NULL \
             AND +environment = ?2 ORDER BY grant_row_id LIMIT 1000
-            """, [.id(token), environment.column]
-        ) { $0.integer("grant_row_id") }
+            """, [.id(token), environment.column])
     }
 
     // MARK: Chains
@@ -212,7 +215,7 @@ public struct OwnershipTable {
     ///   - instant: when Apple is asked next; nil: never.
     ///   - isAnswered: whether Apple answered. An outage does not count as an attempt.
     public func postponeLookup(_ rowID: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE ownership_basis SET lookup_at = ?1, lookup_attempts = lookup_attempts + ?2 \
             WHERE grant_row_id = ?3
@@ -224,7 +227,7 @@ public struct OwnershipTable {
 
     /// Records that a customer lost a purchase that a receipt had granted.
     public func distrust(_ user: UserID, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO distrusted_receipts (customer_id, since) VALUES (\(customer: 1), ?2) \
             ON CONFLICT (customer_id) DO UPDATE \

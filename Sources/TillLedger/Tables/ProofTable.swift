@@ -15,7 +15,7 @@ public struct ProofTable {
 
     public func insert(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
-        try connection.execute(
+        try connection.write(
             "INSERT INTO proofs (transaction_row_id, kind, header_row_id, body) VALUES (?1, ?2, ?3, ?4)",
             [.integer(rowID), .integer(kind.rawValue), header, rest])
     }
@@ -23,7 +23,7 @@ public struct ProofTable {
     /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
     public func replace(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
-        try connection.execute(
+        try connection.write(
             """
             UPDATE proofs SET kind = ?2, header_row_id = ?3, body = ?4 WHERE transaction_row_id = ?1 AND kind >= ?2
             """, [.integer(rowID), .integer(kind.rawValue), header, rest])
@@ -56,14 +56,24 @@ public struct ProofTable {
 
     /// The header's reference and the remaining bytes; the whole body if there is no header to share.
     private func parts(of body: [UInt8], _ kind: Kind) throws -> (header: SQLValue, rest: SQLValue) {
-        guard kind == .signedTransaction, let end = body.firstIndex(of: UInt8(ascii: ".")) else {
-            return (.null, .blob(body))
-        }
-        let header = SQLValue.blob(Array(body[...end]))
-        let known = try connection.first(
-            "SELECT row_id FROM proof_headers WHERE header = ?1", [header]
-        ) { $0.integer("row_id") }
-        let rowID = try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [header])
-        return (.integer(rowID), .blob(Array(body[(end + 1)...])))
+        guard let header = Self.header(of: body, kind) else { return (.null, .blob(body)) }
+        let known = try connection.first(Self.finding(header)) { $0.integer("row_id") }
+        let rowID = try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [.blob(header)])
+        return (.integer(rowID), .blob(Array(body[header.count...])))
+    }
+
+    /// The part that the signed transactions of one signer have in common.
+    private static func header(of body: [UInt8], _ kind: Kind) -> [UInt8]? {
+        guard kind == .signedTransaction, let end = body.firstIndex(of: UInt8(ascii: ".")) else { return nil }
+        return Array(body[...end])
+    }
+
+    private static func finding(_ header: [UInt8]) -> Statement {
+        Statement("SELECT row_id FROM proof_headers WHERE header = ?1", [.blob(header)])
+    }
+
+    /// Finds the header of a proof that is about to be stored; nil if it has none.
+    static func findingHeader(of body: [UInt8], _ kind: Kind) -> Statement? {
+        header(of: body, kind).map { finding($0) }
     }
 }

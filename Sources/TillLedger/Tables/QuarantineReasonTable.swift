@@ -40,7 +40,7 @@ public struct QuarantineReasonTable {
     public func count(
         _ reason: QuarantineReason, of transaction: Int64, by caller: String, at now: Instant
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO quarantine_reasons (transaction_row_id, \(Self.columns), \(CallerColumns.names)) \
             VALUES (?1, ?2, 1, ?3, ?3, ?4, ?5, ?6) \

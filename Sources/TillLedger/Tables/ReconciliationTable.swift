@@ -190,7 +190,7 @@ public struct ReconciliationTable {
 
     /// Records the run's next place and ends its wait.
     public func move(_ rowID: Int64, to progress: Progress, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE reconciliations SET environment = ?1, phase = ?2, position = ?3, done = ?4, subject = ?5, token \
             = ?6, has_undecided = ?7, progressed_at = ?8, attempts = 0, waits_until = NULL, waits_for = NULL \
@@ -206,13 +206,13 @@ public struct ReconciliationTable {
 
     /// Pauses the run.
     public func postpone(_ rowID: Int64, _ wait: Wait) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?1, waits_for = ?2 WHERE row_id = ?3",
             [.instant(wait.until), .text(wait.reason), .integer(rowID)])
     }
 
     public func end(_ rowID: Int64, _ state: State, ending: String, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE reconciliations SET state = ?1, ending = ?2, ended_at = ?3, progressed_at = ?4, waits_until = NULL, \
             waits_for = NULL WHERE row_id = ?5 AND state = 1
@@ -261,7 +261,7 @@ public struct ReconciliationTable {
 
     public func add(_ count: Int64, to name: String, of run: Int64, in environment: StoreEnvironment) throws {
         guard count != 0 else { return }
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO reconciliation_counts (run, environment, name, count) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (run, environment, name) DO UPDATE SET count = reconciliation_counts.count + excluded.count
@@ -278,8 +278,10 @@ public struct ReconciliationTable {
     /// The total over all runs. There are a few rows for each run, and one run a day.
     public func total(of name: String, in environment: StoreEnvironment) throws -> Int64 {
         try connection.first(
-            "SELECT coalesce(sum(count), 0) AS total FROM reconciliation_counts WHERE name = ?1 AND environment = ?2",
-            [.text(name), environment.column]
+            """
+            SELECT CAST(coalesce(sum(count), 0) AS BIGINT) AS total FROM reconciliation_counts WHERE name = ?1 AND \
+            environment = ?2
+            """, [.text(name), environment.column]
         ) { $0.integer("total") } ?? 0
     }
 

@@ -27,24 +27,32 @@ public struct RecordedCopies {
 
     /// The transactions of a chain without an order, oldest purchase first.
     public func waiting(inChain original: TransactionID, of environment: StoreEnvironment) throws -> [Copy] {
-        try connection.query(
+        try connection.query(Self.findingWaiting(inChain: original, of: environment), Self.read)
+    }
+
+    static func findingWaiting(inChain original: TransactionID, of environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
             \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
             ON p.transaction_row_id = t.row_id WHERE t.order_row_id IS NULL AND t.original_id = ?1 \
             AND +t.environment = ?2 ORDER BY t.purchased_at, t.row_id LIMIT ?3
-            """, [.text(original.text), environment.column, .integer(Self.limit)], Self.read)
+            """, [.text(original.text), environment.column, .integer(Self.limit)])
     }
 
     /// The transactions with this token and without an order, oldest purchase first.
     public func waiting(forOrder token: OrderID, of environment: StoreEnvironment) throws -> [Copy] {
-        try connection.query(
+        try connection.query(Self.findingWaiting(forOrder: token, of: environment), Self.read)
+    }
+
+    static func findingWaiting(forOrder token: OrderID, of environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
             \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
             ON p.transaction_row_id = t.row_id WHERE t.order_row_id IS NULL AND t.token = ?1 \
             AND +t.environment = ?2 ORDER BY t.purchased_at, t.row_id LIMIT ?3
-            """, [.id(token), environment.column, .integer(Self.limit)], Self.read)
+            """, [.id(token), environment.column, .integer(Self.limit)])
     }
 
     private static func read(_ row: any Row) throws -> Copy {

@@ -120,7 +120,7 @@ public struct RefusedProofTable {
             )
         }
         guard let same = known.first(where: { $0.order == entry.claimedOrder }) else { return false }
-        try connection.execute(
+        try connection.write(
             "UPDATE refused_proofs SET count = count + 1, last_at = ?1 WHERE row_id = ?2",
             [.instant(entry.at), .integer(same.rowID)])
         return true
@@ -128,7 +128,7 @@ public struct RefusedProofTable {
 
     /// Deletes rows without a record first, so that they do not displace the few rows with one.
     private func trim(_ budget: String, to quota: Quota, hasRecord: Bool) throws {
-        try connection.execute(
+        try connection.write(
             """
             DELETE FROM refused_proofs WHERE row_id = coalesce( \
             (SELECT row_id FROM refused_proofs WHERE budget = ?1 AND record IS NULL ORDER BY row_id LIMIT 1), \
@@ -136,7 +136,7 @@ public struct RefusedProofTable {
             AND EXISTS (SELECT 1 FROM refused_proofs WHERE budget = ?1 ORDER BY row_id DESC LIMIT 1 OFFSET ?2)
             """, [.text(budget), .integer(quota.rows)])
         guard hasRecord else { return }
-        try connection.execute(
+        try connection.write(
             """
             UPDATE refused_proofs SET record = NULL WHERE row_id = (SELECT row_id FROM refused_proofs \
             WHERE budget = ?1 AND record IS NOT NULL ORDER BY row_id DESC LIMIT 1 OFFSET ?2)
@@ -144,12 +144,12 @@ public struct RefusedProofTable {
     }
 
     private func trimUsers() throws {
-        try connection.execute(
+        try connection.write(
             """
             DELETE FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' AND row_id <= (SELECT row_id \
             FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' ORDER BY row_id DESC LIMIT 1 OFFSET ?1)
             """, [.integer(Quota.users.rows)])
-        try connection.execute(
+        try connection.write(
             """
             UPDATE refused_proofs SET record = NULL WHERE record IS NOT NULL AND budget >= 'user:' \
             AND budget < 'user;' AND row_id <= (SELECT row_id FROM refused_proofs WHERE budget >= 'user:' \

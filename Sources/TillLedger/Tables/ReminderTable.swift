@@ -62,7 +62,7 @@ public struct ReminderTable {
     /// Sets a reminder, and replaces the one of the same subject and kind, if any.
     public func set(_ reminder: Reminder, for user: UserID, in environment: StoreEnvironment) throws {
         let end = reminder.end
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO reminders (\(Self.columns)) VALUES (?1, \(customer: 2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
             ON CONFLICT (environment, customer_id, subject, kind) DO UPDATE \
@@ -77,12 +77,12 @@ public struct ReminderTable {
     }
 
     public func markSent(_ rowID: Int64, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE reminders SET sent_at = ?1 WHERE row_id = ?2", [.instant(now), .integer(rowID)])
     }
 
     public func remove(_ rowID: Int64) throws {
-        try connection.execute("DELETE FROM reminders WHERE row_id = ?1", [.integer(rowID)])
+        try connection.write("DELETE FROM reminders WHERE row_id = ?1", [.integer(rowID)])
     }
 
     private static func read(_ row: any Row) throws -> Stored {

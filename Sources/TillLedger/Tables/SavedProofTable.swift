@@ -131,13 +131,13 @@ public struct SavedProofTable {
     static func network(_ text: String) -> String? { text.isEmpty ? nil : text }
 
     public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE saved_proofs SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3",
             [.instant(due), .text(detail), .integer(rowID)])
     }
 
     public func remove(_ rowID: Int64) throws {
-        try connection.execute("DELETE FROM saved_proofs WHERE row_id = ?1", [.integer(rowID)])
+        try connection.write("DELETE FROM saved_proofs WHERE row_id = ?1", [.integer(rowID)])
     }
 
     public func count() throws -> Int64 {

@@ -4,12 +4,19 @@ import TillSQL
 extension DatabaseSchema {
     /// The ledger's schema. Its files are marked with "Till" in ASCII.
     public static let ledger = DatabaseSchema(
-        migrations: [Schema.migration(Schema.first), Schema.migration([Schema.phones])], applicationID: 0x5469_6C6C,
-        firstVersion: Schema.firstVersion)
+        migrations: [
+            Schema.migration(Schema.first, PostgresTables.first),
+            Schema.migration([Schema.phones], [PostgresTables.phones]),
+            Schema.migration([Schema.leases], [PostgresTables.leases]),
+        ],
+        applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
+        appendOnlyTables: [
+            "catalog_versions", "evidence", "grants", "consents", "transfers", "postings", "outbox",
+        ])
 }
 
 /// The tables, as a list of migrations: the database's version is the number of the last migration applied. A released
-/// migration is never edited; a change is a new migration at the end.
+/// migration is never edited; a change is a new migration at the end. Each has a second text in `PostgresTables`.
 ///
 /// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no constraint forbids a third.
 /// Booleans are 1 and 0, and are compared with these values. Rows refer to each other by `row_id`, a small row id
@@ -19,9 +26,14 @@ extension DatabaseSchema {
 ///
 /// No table and no column has a name that PostgreSQL reserves (docs/decisions/0057).
 public enum Schema {
-    static func migration(_ scripts: [StaticString], _ phase: Migration.Phase = .expand) -> Migration {
-        let text = scripts.map { "\($0)" }.joined(separator: "\n")
-        return Migration(scripts, phase: phase, sha256: Digest.sha256.hash(Array(text.utf8)))
+    static func migration(
+        _ scripts: [StaticString], _ postgres: [StaticString], _ phase: Migration.Phase = .expand
+    ) -> Migration {
+        func digest(_ scripts: [StaticString]) -> [UInt8] {
+            Digest.sha256.hash(Array(scripts.map { "\($0)" }.joined(separator: "\n").utf8))
+        }
+        return Migration(
+            scripts, postgres: postgres, phase: phase, sha256: digest(scripts), postgresSHA256: digest(postgres))
     }
 
     /// Lower numbers are files from before the first release.
@@ -45,6 +57,16 @@ public enum Schema {
         CREATE INDEX orders_by_phone ON orders (coalesce(phone, device), row_id)
             WHERE coalesce(phone, device) IS NOT NULL;
         CREATE INDEX orders_refunded_by_user ON orders (customer_id, row_id) WHERE status = 6;
+        """
+
+    /// Work that one server at a time does, where several share the database. Each new holder gets the next term.
+    static let leases: StaticString = """
+        CREATE TABLE leases (
+            name TEXT PRIMARY KEY,
+            holder TEXT NOT NULL,
+            term INTEGER NOT NULL,
+            until INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 
     /// `orders_by_device` covers all orders of a device, so a grant does not write to it.

@@ -11,7 +11,7 @@ public struct ServerActivityTable {
     }
 
     public func note(at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO server_activity (single_row, at, chains_seen) VALUES (1, ?1, 0) ON CONFLICT (single_row) \
             DO UPDATE SET at = excluded.at

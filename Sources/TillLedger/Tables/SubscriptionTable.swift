@@ -83,7 +83,7 @@ public struct SubscriptionTable {
 
     /// Lists a transaction as one of the subscription's; a repetition changes nothing.
     public func add(transaction: Int64, to subscription: Int64) throws {
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO subscription_periods (subscription_row_id, transaction_row_id) VALUES (?1, ?2) \
             ON CONFLICT DO NOTHING
@@ -94,7 +94,7 @@ public struct SubscriptionTable {
     ///
     /// - Parameter proof: the original signed bytes.
     public func update(_ subscription: Int64, to renewal: RenewalTerms, proof: [UInt8], at: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE subscriptions SET renewal_signed_at = ?1, renewal_product = ?2, auto_renews = ?3, in_billing_retry \
             = ?4, grace_until = ?5, expiration_intent = ?6, price_increase = ?7, renewal_price = ?8, renewal_currency \

@@ -41,7 +41,7 @@ public struct TransactionTable {
         orderRowID: Int64?, at: Instant
     ) throws -> Int64 {
         let rowID = try connection.drawID(of: "transactions")
-        try connection.execute(
+        try connection.write(
             """
             INSERT INTO transactions (row_id, \(Self.signed), \(Self.processed), token, \(Self.terms), \
             app_transaction) VALUES (\(marks: 29))
@@ -60,7 +60,7 @@ public struct TransactionTable {
 
     /// Stores the signed data of a newer copy of a known transaction.
     public func update(_ rowID: Int64, to newer: PaidTransaction) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE transactions SET type = ?1, expires_at = ?2, is_renewal = ?3, is_upgraded = ?4, \
             group_id = ?5, storefront = ?6, offer_type = ?7, offer_id = ?8, offer_discount = ?9, revocation_type \
@@ -79,7 +79,7 @@ public struct TransactionTable {
         _ rowID: Int64, state: RecordedTransaction.State, quarantine: QuarantineReason?, orderRowID: Int64?,
         signedAt: Instant, revokedAt: Instant?
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE transactions SET state = ?1, quarantine = ?2, order_row_id = ?3, signed_at = ?4, revoked_at = ?5 \
             WHERE row_id = ?6
@@ -92,16 +92,20 @@ public struct TransactionTable {
 
     /// Links a known transaction to the order that it was paid under; nil: the order is unknown.
     public func link(_ rowID: Int64, toOrder orderRowID: Int64?) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE transactions SET order_row_id = ?1 WHERE row_id = ?2",
             [.optional(orderRowID), .integer(rowID)])
     }
 
     public func find(_ id: TransactionID, in environment: StoreEnvironment) throws -> Stored? {
-        try connection.first(
+        try connection.first(Self.finding(id, in: environment), Self.read)
+    }
+
+    static func finding(_ id: TransactionID, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT row_id, \(Self.signed), \(Self.processed) FROM transactions WHERE environment = ?1 AND id = ?2
-            """, [environment.column, .text(id.text)], Self.read)
+            """, [environment.column, .text(id.text)])
     }
 
     /// What Apple charged for an order: the price that it signed for the order's transaction.

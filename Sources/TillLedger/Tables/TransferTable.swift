@@ -86,7 +86,7 @@ public struct TransferTable {
     public func insert(_ transfer: Transfer, reverses: Int64? = nil) throws -> Stored {
         let customers = CustomerTable(connection)
         let rowID = try connection.drawID(of: "transfers")
-        try connection.execute(
+        try connection.write(
             "INSERT INTO transfers (row_id, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 12))",
             [
                 .integer(rowID), .id(transfer.id), .text(transfer.kind.rawValue),
@@ -112,7 +112,7 @@ public struct TransferTable {
             let sums = Dictionary(
                 points.filter { $0.environment == environment }.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
             for (currency, amount) in sums.sorted(by: { $0.key < $1.key }) where amount != 0 {
-                try connection.execute(
+                try connection.write(
                     """
                     INSERT INTO transfer_points (transfer_row_id, environment, currency, amount) \
                     VALUES (?1, ?2, ?3, ?4) ON CONFLICT (transfer_row_id, environment, currency) DO UPDATE \

@@ -119,7 +119,7 @@ public struct WaitingProofTable {
         _ row: Stored, with receipt: Int64, at now: Instant, due: Instant, detail: String
     ) throws {
         guard receipt != row.receiptRowID else { return }
-        try connection.execute(
+        try connection.write(
             """
             UPDATE waiting_proofs SET receipt_row_id = ?1, received_at = ?2, due_at = ?3, detail = ?4, attempts = 0 \
             WHERE row_id = ?5
@@ -188,21 +188,21 @@ public struct WaitingProofTable {
 
     /// Records a failed request to Apple.
     public func postpone(_ rowID: Int64, until due: Instant, detail: String) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE row_id = ?3",
             [.instant(due), .text(detail), .integer(rowID)])
     }
 
     /// Records that the ledger has processed the row's claims and that Apple does not know the purchase yet.
     public func markRecorded(_ rowID: Int64) throws {
-        try connection.execute("UPDATE waiting_proofs SET is_recorded = 1 WHERE row_id = ?1", [.integer(rowID)])
+        try connection.write("UPDATE waiting_proofs SET is_recorded = 1 WHERE row_id = ?1", [.integer(rowID)])
     }
 
     /// Sets one due time for all rows of a purchase whose claims are processed.
     public func postponeRecorded(
         _ id: TransactionID, in environment: StoreEnvironment, until due: Instant, detail: String
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE waiting_proofs SET due_at = ?1, detail = ?2 WHERE environment = ?3 AND transaction_id = ?4 \
             AND is_recorded = 1
@@ -215,12 +215,12 @@ public struct WaitingProofTable {
         let receipt = try connection.first(
             "SELECT receipt_row_id FROM waiting_proofs WHERE row_id = ?1", [.integer(rowID)]
         ) { $0.integer("receipt_row_id") }
-        try connection.execute("DELETE FROM waiting_proofs WHERE row_id = ?1", [.integer(rowID)])
+        try connection.write("DELETE FROM waiting_proofs WHERE row_id = ?1", [.integer(rowID)])
         if let receipt { try removeUnused(receipt) }
     }
 
     private func removeUnused(_ receipt: Int64) throws {
-        try connection.execute(
+        try connection.write(
             """
             DELETE FROM waiting_receipts WHERE row_id = ?1 \
             AND NOT EXISTS (SELECT 1 FROM waiting_proofs WHERE receipt_row_id = ?1)

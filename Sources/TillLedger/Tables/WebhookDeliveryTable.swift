@@ -94,7 +94,7 @@ public struct WebhookDeliveryTable {
     public func end(
         _ delivery: Stored, _ state: State, status: Int?, error: String?, at now: Instant
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE webhook_deliveries SET state = ?1, attempts = attempts + 1, due_at = NULL, attempted_at = ?2, \
             status = ?3, error = ?4, ended_at = ?5 WHERE endpoint_row_id = ?6 AND event_position = ?7
@@ -104,7 +104,7 @@ public struct WebhookDeliveryTable {
                 .instant(now), .integer(delivery.endpoint), .integer(delivery.event),
             ])
         guard let user = delivery.user else { return }
-        try connection.execute(
+        try connection.write(
             """
             UPDATE webhook_deliveries SET due_at = coalesce(webhook_deliveries.due_at, ?1) \
             WHERE row_id = (SELECT row_id FROM webhook_deliveries WHERE endpoint_row_id = ?2 AND queue = ?3 \
@@ -119,7 +119,7 @@ public struct WebhookDeliveryTable {
     public func postpone(
         _ delivery: Stored, until due: Instant, status: Int?, error: String, at now: Instant
     ) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?1, attempted_at = ?2, status = ?3, error \
             = ?4 WHERE endpoint_row_id = ?5 AND event_position = ?6
@@ -146,7 +146,7 @@ public struct WebhookDeliveryTable {
                 AND due_at > ?1
                 """, [.instant(now), .integer(endpoint), .integer(event.position)]) > 0
         }
-        try connection.execute(
+        try connection.write(
             "DELETE FROM webhook_deliveries WHERE endpoint_row_id = ?1 AND event_position = ?2",
             [.integer(endpoint), .integer(event.position)])
         return try insert(event, for: endpoint, queue: .replay, at: now)

@@ -146,14 +146,14 @@ public struct WebhookEndpointTable {
     }
 
     public func advance(_ rowID: Int64, to position: Int64) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE webhook_endpoints SET position = ?1 WHERE row_id = ?2 AND position < ?1",
             [.integer(position), .integer(rowID)])
     }
 
     /// Sets another URL and clears the state of the old one.
     public func move(_ rowID: Int64, to url: String) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE webhook_endpoints SET url = ?1, is_silent = 0, rests_until = NULL, gone_at = NULL \
             WHERE row_id = ?2
@@ -162,25 +162,25 @@ public struct WebhookEndpointTable {
 
     /// Resumes sending, whatever the endpoint responded before.
     public func resume(_ rowID: Int64) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE row_id = ?1",
             [.integer(rowID)])
     }
 
     /// Records whether the endpoint responds, and until when to pause.
     public func update(_ rowID: Int64, isSilent: Bool, restsUntil: Instant?) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE webhook_endpoints SET is_silent = ?1, rests_until = ?2 WHERE row_id = ?3",
             [.flag(isSilent), .optional(restsUntil?.milliseconds), .integer(rowID)])
     }
 
     public func markSucceeded(_ rowID: Int64, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             "UPDATE webhook_endpoints SET succeeded_at = ?1 WHERE row_id = ?2", [.instant(now), .integer(rowID)])
     }
 
     public func markFailed(_ rowID: Int64, error: String, isGone: Bool, at now: Instant) throws {
-        try connection.execute(
+        try connection.write(
             """
             UPDATE webhook_endpoints SET failed_at = ?1, error = ?2, gone_at = CASE WHEN ?3 = 1 \
             THEN coalesce(gone_at, ?1) ELSE gone_at END WHERE row_id = ?4

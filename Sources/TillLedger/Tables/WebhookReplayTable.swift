@@ -76,7 +76,7 @@ public struct WebhookReplayTable {
 
     public func advance(_ replay: Stored, to position: Int64, adding count: Int64, at now: Instant) throws {
         let isThrough = position >= replay.lastRowID
-        try connection.execute(
+        try connection.write(
             """
             UPDATE webhook_replays SET position = ?1, count = webhook_replays.count + ?2, ended_at = ?3 \
             WHERE row_id = ?4

@@ -1,7 +1,6 @@
 import TillBilling
 import TillLedger
 import TillSQL
-import TillThreads
 
 /// Everything that a server does besides answering requests. Each job processes whatever is due; work that a crash
 /// interrupts is still due at the next pass.
@@ -11,18 +10,21 @@ public struct BackgroundJobs: Sendable {
         public let name: String
         /// Milliseconds between the end of one pass and the next; nil runs the job once at the start.
         public let interval: Int64?
+        /// Whether every server runs it, also where another one does the ledger's work: it concerns this server's own
+        /// memory or configuration.
+        var isOfEachServer = false
         let walk: @Sendable (Server) async throws -> Void
     }
 
     private static let usual: [Job] =
         [
-            Job(name: "catalog", interval: 60_000) { try await $0.ledger.recordCatalog() },
+            Job(name: "catalog", interval: 60_000, isOfEachServer: true) { try await $0.ledger.recordCatalog() },
             Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0.ledger).processAll() },
             Job(name: "savedProofs", interval: 1_000) { _ = try await SavedProofs($0.ledger).processAll() },
             Job(name: "claims", interval: 15_000) { _ = try await WaitingClaims($0).askAll() },
             Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0.ledger).answerAll() },
             Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0.ledger).advance() },
-            Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0.ledger).runAll() },
+            Job(name: "dryRuns", interval: 2_000, isOfEachServer: true) { try await DryRuns($0.ledger).runAll() },
             Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).recordAll() },
             Job(name: "pruning", interval: 600_000) { try await $0.prune() },
             Job(name: "walletCheck", interval: 30_000) {
@@ -88,28 +90,43 @@ public struct BackgroundJobs: Sendable {
 
     private var server: Server { current() }
 
-    /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval.
+    /// Runs until the task is cancelled. A pass that fails is repeated after the job's interval. Where several servers
+    /// share the ledger, the one that holds the lease runs the jobs of the ledger (docs/decisions/0073).
     public func run() async {
-        for job in all where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.machineClock()) }
-        await withTaskGroup(of: Void.self) { jobs in
-            for job in all { jobs.addTask { await keepUp(job) } }
-            jobs.addTask { await watch() }
+        let server = server
+        guard server.database.isShared else { return await run(all) { self.server } }
+        let ofLedger = all.filter { !$0.isOfEachServer }
+        server.jobHistory.rest(ofLedger.map(\.name))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await run(all.filter(\.isOfEachServer)) { self.server } }
+            group.addTask { await whileLeased { lease in await run(ofLedger) { self.server.under(lease) } } }
+        }
+    }
+
+    /// Runs jobs until the task is cancelled, each pass with the server as it is then.
+    private func run(_ jobs: [Job], _ current: @escaping @Sendable () -> Server) async {
+        let server = server
+        for job in jobs where job.interval != nil { server.jobHistory.succeeded(job.name, at: server.machineClock()) }
+        await withTaskGroup(of: Void.self) { group in
+            for job in jobs { group.addTask { await keepUp(job, current) } }
+            group.addTask { await watch(jobs.map(\.name)) }
         }
     }
 
     /// A job that waits forever writes no line of its own.
-    private func watch() async {
+    private func watch(_ names: [String]) async {
         while !Task.isCancelled {
             await pause(60_000)
-            let server = current()
-            for name in server.jobHistory.frozen(at: server.machineClock()) {
+            let server = server
+            for name in server.jobHistory.frozen(at: server.machineClock()) where names.contains(name) {
                 server.log.write(.jobFrozen, ["job": .text(name)])
             }
         }
     }
 
-    private func keepUp(_ job: Job) async {
+    private func keepUp(_ job: Job, _ current: @Sendable () -> Server) async {
         while !Task.isCancelled {
+            let server = current()
             let start = server.machineClock()
             server.jobHistory.began(job.name, at: start)
             do {
@@ -119,8 +136,8 @@ public struct BackgroundJobs: Sendable {
                 let spent = max(0, end.milliseconds - start.milliseconds)
                 server.log.write(.jobRun, ["job": .text(job.name), "ms": .integer(spent)])
             } catch {
-                // A pass that the stop interrupts has not failed.
-                if !Task.isCancelled {
+                // A pass that the stop interrupts has not failed, nor one that another server goes on with.
+                if !Task.isCancelled, !(error is LeaseLostError) {
                     server.jobHistory.failed(job.name)
                     server.log.write(.jobFailed, ["job": .text(job.name), "cause": .cause(error)])
                 }
@@ -129,68 +146,28 @@ public struct BackgroundJobs: Sendable {
             await pause(interval)
         }
     }
-}
 
-/// When each job last succeeded.
-final class JobHistory: Sendable {
-    private struct State {
-        var intervals = BackgroundJobs.intervals
-        var succeeded: [String: Instant] = [:]
-        var running: [String: Instant] = [:]
-        var failures: [String: Int64] = [:]
-    }
+    // MARK: The lease
 
-    private let state = Locked(State())
-
-    /// The jobs that run, where they are not those of every server.
-    func expect(_ jobs: [(name: String, interval: Int64)]) { state.withLock { $0.intervals = jobs } }
-
-    func began(_ name: String, at now: Instant) { state.withLock { $0.running[name] = now } }
-
-    func succeeded(_ name: String, at now: Instant) {
-        state.withLock { state in
-            state.succeeded[name] = now
-            state.running[name] = nil
-        }
-    }
-
-    func failed(_ name: String) {
-        state.withLock { state in
-            state.failures[name, default: 0] += 1
-            state.running[name] = nil
-        }
-    }
-
-    /// Jobs that wait for no other system: they are frozen after a minute, the others after half an hour. The alert
-    /// `TillJobFrozen` has the same limits.
-    static let quick: Set<String> = ["catalog", "notifications", "reminders", "walletCheck", "webhooks"]
-
-    /// The jobs that have not ended well for too long.
-    func frozen(at now: Instant) -> [String] {
-        let state = state.withLock { $0 }
-        return state.intervals.compactMap { name, interval in
-            guard let last = state.succeeded[name] else { return nil }
-            let limit: Int64 = Self.quick.contains(name) ? 60_000 : 1_800_000
-            return now.milliseconds - last.milliseconds > limit + 2 * interval ? name : nil
-        }
-    }
-
-    /// The ages are NaN before the jobs start.
-    func metrics(at now: Instant) -> [Metric] {
-        let state = state.withLock { $0 }
-        func samples(_ value: (_ name: String, _ interval: Int64) -> Double) -> [Metric.Sample] {
-            state.intervals.map {
-                Metric.Sample(value($0.name, $0.interval), (name: "background_job", value: $0.name))
+    /// Takes the lease whenever it is free, runs `work` while it is held, and gives it up at the end.
+    private func whileLeased(_ work: @escaping @Sendable (Lease) async -> Void) async {
+        let holding = server.jobLease
+        while !Task.isCancelled {
+            let server = server
+            guard let lease = await holding.take(for: server) else {
+                await pause(JobLease.interval)
+                continue
             }
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await work(lease) }
+                while !Task.isCancelled, holding.isHeld(at: server.machineClock()) {
+                    await pause(JobLease.interval)
+                    if !Task.isCancelled { await holding.renew(for: self.server) }
+                }
+                group.cancelAll()
+            }
+            server.jobHistory.rest(all.filter { !$0.isOfEachServer }.map(\.name))
+            await holding.end(for: server)
         }
-        func age(_ since: Instant) -> Double { max(0, Double(now.milliseconds - since.milliseconds) / 1_000) }
-        return [
-            Metric(.jobSuccessAge, samples { name, _ in state.succeeded[name].map(age) ?? .nan }),
-            Metric(.jobInterval, samples { _, interval in Double(interval) / 1_000 }),
-            Metric(
-                .jobRunning,
-                samples { name, _ in state.succeeded[name] == nil ? .nan : state.running[name].map(age) ?? 0 }),
-            Metric(.jobFailures, samples { name, _ in Double(state.failures[name] ?? 0) }),
-        ]
     }
 }

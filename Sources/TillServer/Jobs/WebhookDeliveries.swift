@@ -55,12 +55,15 @@ public struct WebhookDeliveries: Sendable {
     // MARK: One endpoint
 
     /// Records the endpoints that the ledger does not know yet, each with its first event.
-    func register() async throws {
+    ///
+    /// - Parameter moves: whether a known endpoint gets the address of this configuration. Of several servers only the
+    ///   one that sends decides that.
+    func register(moves: Bool = true) async throws {
         guard server.webhookSend != nil else { return }
-        for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint) }
+        for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint, moves: moves) }
     }
 
-    private func register(_ endpoint: WebhookEndpoint) async throws {
+    private func register(_ endpoint: WebhookEndpoint, moves: Bool) async throws {
         let (id, url, now) = (endpoint.id, endpoint.url.description, server.clock())
         let start = endpoint.start ?? startedAt
         let known = try await server.database.read { try WebhookEndpointTable($0).find(id) }
@@ -73,7 +76,7 @@ public struct WebhookDeliveries: Sendable {
             }
             return
         }
-        guard known.url != url else { return }
+        guard moves, known.url != url else { return }
         try await server.database.write(locking: [.endpoint(endpoint.id)]) {
             try WebhookEndpointTable($0).move(known.rowID, to: url)
         }

@@ -118,9 +118,10 @@ struct MetricDefinition: Sendable, Hashable {
     static let ledgerRead = MetricDefinition(
         "till_scrape_ledger_seconds", .gauge, .seconds,
         "Time that this scrape needed to read the ledger; NaN if the ledger could not be read.")
-    static let database = [
-        commitDuration, commitBatch, commitFailures, commitRunning, waitingWrites, diskFree, diskSize, ledgerRead,
-    ]
+    static let database =
+        [
+            commitDuration, commitBatch, commitFailures, commitRunning, waitingWrites, diskFree, diskSize, ledgerRead,
+        ] + sharedDatabase
 
     // MARK: Background jobs
 
@@ -140,7 +141,9 @@ struct MetricDefinition: Sendable, Hashable {
     static let walletCheckAge = MetricDefinition(
         "till_wallet_check_age_seconds", .gauge, .seconds,
         "Seconds since every wallet had been compared with its postings; NaN before the first time.")
-    static let jobs = [jobSuccessAge, jobInterval, jobRunning, jobFailures, walletDrift, walletCheckAge]
+    static let jobs = [
+        jobSuccessAge, jobInterval, jobRunning, jobFailures, jobsLeader, jobLeaseAge, walletDrift, walletCheckAge,
+    ]
 
     // MARK: Apple
 

@@ -26,6 +26,9 @@ public struct Monitoring: Sendable {
     public let stopwatch: @Sendable () -> Int64
     /// The space for the ledger; nil if it is unknown. It may wait for the disk.
     public var volume: @Sendable () async -> VolumeSpace? = { nil }
+    /// What the driver and the server of a shared database say about themselves; nil for a file. It may wait for the
+    /// network.
+    public var database: @Sendable () async -> DatabaseFigures? = { nil }
     /// How many writes wait; nil if it is unknown.
     public var waitingWrites: @Sendable () -> Int? = { nil }
     /// By default, work may take any time.

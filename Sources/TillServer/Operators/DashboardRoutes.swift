@@ -22,10 +22,10 @@ extension Server {
         router.on(.get, Paths.dashboardLogin, publicPage { request, _, localize in showLogin(request, localize) })
         router.on(
             .post, Paths.dashboardLogin, bodyLimit: Dashboard.formLimit,
-            publicPage { request, _, localize in try login(request, localize) })
+            publicPage { request, _, localize in try await login(request, localize) })
         router.on(
             .post, Paths.dashboardLogout, bodyLimit: Dashboard.formLimit,
-            publicPage { request, _, localize in try logout(request, localize) })
+            publicPage { request, _, localize in try await logout(request, localize) })
         router.on(.get, Paths.dashboardStylesheet, asset("text/css; charset=utf-8", Dashboard.stylesheet))
         router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", Dashboard.script))
     }
@@ -72,6 +72,7 @@ extension Server {
                 return response
             }
             do {
+                try await prepareSession(of: request)
                 return try await action(request, parameters, localize)
             } catch let refused as RefusalError {
                 return refusal(refused, localize)

@@ -18,20 +18,23 @@ struct OperatorAuthentication: Sendable {
     static let tokenLimit = 1_024
 
     let sessions = OperatorSessions()
+    /// In place of `sessions`, where several servers share the ledger.
+    let shared: SharedSessions?
     private let attempts = LoginAttempts()
     private var operators: [SecretKey]
     private var hosts: Set<String>
     private let clock: Server.Clock
     private let entropy: Server.Entropy
     private let log: Log
-    /// The key that binds a login form to its browser. It lives as long as the process.
+    /// The key of login forms on a ledger with one server. It lives as long as the process.
     private let formKey: [UInt8]
     private let uses: KeyUses
 
     init(
         configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy,
-        log: Log = .none, uses: KeyUses = KeyUses()
+        log: Log = .none, uses: KeyUses = KeyUses(), isShared: Bool = false
     ) {
+        shared = isShared ? SharedSessions() : nil
         self.log = log
         operators = configuration.operators
         hosts = Self.hosts(configuration)
@@ -49,6 +52,9 @@ struct OperatorAuthentication: Sendable {
         changed.hosts = Self.hosts(configuration)
         let now = clock()
         sessions.endAll { changed.accepts($0, at: now) }
+        if let shared {
+            for token in operators where !changed.accepts(token, at: now) { shared.end(of: token, at: now) }
+        }
         return changed
     }
 
@@ -87,10 +93,15 @@ struct OperatorAuthentication: Sendable {
             return Visitor(session: DashboardSession(operatorID: found.id, formToken: nil))
         }
         let now = clock()
-        guard let cookie = request.cookie(Self.sessionCookie),
-            let session = sessions.find(cookie, now: now, whose: { accepts($0, at: now) })
-        else { return nil }
+        guard let cookie = request.cookie(Self.sessionCookie), let session = session(cookie, at: now) else {
+            return nil
+        }
         return Visitor(session: session, cookie: cookie)
+    }
+
+    private func session(_ cookie: String, at now: Instant) -> DashboardSession? {
+        guard let shared else { return sessions.find(cookie, now: now, whose: { accepts($0, at: now) }) }
+        return shared.find(cookie, now: now, among: operators.filter { accepts($0, at: now) })
     }
 
     /// An operator, with the session that the pages use.
@@ -133,19 +144,26 @@ struct OperatorAuthentication: Sendable {
         .unauthorized, "this is not the token of an operator of this server", zh: "这不是本服务器任何运营人员的令牌")
 
     /// - Returns: the value of the session's cookie.
-    func begin(for key: SecretKey) -> String { sessions.begin(for: key, now: clock(), entropy: entropy) }
+    func begin(for key: SecretKey) -> String {
+        let now = clock()
+        return shared?.begin(for: key, now: now, entropy: entropy)
+            ?? sessions.begin(for: key, now: now, entropy: entropy)
+    }
+
+    /// The key that binds a login form to its browser.
+    private var currentFormKey: [UInt8] { shared?.formKey ?? formKey }
 
     /// Binds a login form to a browser, so that another site can't log the visitor in as a different operator. Returns
     /// the cookie, which a page that is already open keeps, and the matching token for the form.
     func loginForm(for request: HTTPRequest) -> (cookie: String, token: String) {
         let known = request.cookie(Self.loginCookie).flatMap { Base64.decode($0, .url)?.count == 32 ? $0 : nil }
         let cookie = known ?? Base64.encode(entropy(32), .url)
-        return (cookie, Base64.encode(HMACSHA256.code(for: cookie.utf8, key: formKey), .url))
+        return (cookie, Base64.encode(HMACSHA256.code(for: cookie.utf8, key: currentFormKey), .url))
     }
 
     func isLoginForm(_ request: HTTPRequest, token: String) -> Bool {
         guard let cookie = request.cookie(Self.loginCookie), let code = Base64.decode(token, .url) else { return false }
-        return HMACSHA256.isValid(code, for: cookie.utf8, key: formKey)
+        return HMACSHA256.isValid(code, for: cookie.utf8, key: currentFormKey)
     }
 }
 

@@ -11,7 +11,7 @@ extension Server {
     }
 
     /// `POST /dashboard/login`: exchanges an operator token for a session. The token is never part of a URL.
-    func login(_ request: HTTPRequest, _ localize: Localizer) throws -> HTTPResponse {
+    func login(_ request: HTTPRequest, _ localize: Localizer) async throws -> HTTPResponse {
         let form = try request.form()
         guard request.isFromOwnPage else {
             let notice = request.hostMismatch.map(LoginPage.Notice.otherHost) ?? .expired
@@ -31,7 +31,7 @@ extension Server {
             if let wait = refused.retryAfter { response.headers.add("Retry-After", String(wait)) }
             return response
         }
-        if let old = request.cookie(OperatorAuthentication.sessionCookie) { operators.sessions.end(old) }
+        if let old = request.cookie(OperatorAuthentication.sessionCookie) { try await endSession(old) }
         var response = HTTPResponse.redirect(to: form["to"].flatMap(DashboardLink.init(wanted:)) ?? .home)
         response.setCookie(
             OperatorAuthentication.sessionCookie, operators.begin(for: key),
@@ -41,13 +41,13 @@ extension Server {
     }
 
     /// `POST /dashboard/logout`.
-    func logout(_ request: HTTPRequest, _ localize: Localizer) throws -> HTTPResponse {
+    func logout(_ request: HTTPRequest, _ localize: Localizer) async throws -> HTTPResponse {
         guard let visitor = try operators.visitor(request), let cookie = visitor.cookie else {
             return .redirect(to: .login)
         }
         try request.requireOwnPage()
         guard visitor.session.isFormToken(try request.form()["form"]) else { throw RefusalError(.forbidden) }
-        operators.sessions.end(cookie)
+        try await endSession(cookie)
         var response = HTTPResponse.redirect(to: .login)
         response.setCookie(OperatorAuthentication.sessionCookie, nil, for: request)
         return response

@@ -45,19 +45,59 @@ struct Idempotency: Sendable {
             return replay(known)
         }
         try takeKey(call.credential)
+        let mark = try await mark(scope, digest, underneath: key)
         var repeatable = call
         repeatable.repeatableID = Self.id(for: scope, secret: try await secret(of: identity))
         let response = await action(repeatable)
         guard response.status != 202, response.status != 429, response.status < 500 else {
             keys.giveBack(call.credential.name)
+            if let mark { await giveUp(scope, mark, underneath: key) }
             return response
         }
         let answer = IdempotencyTable.Answer(digest: digest, status: response.status, body: response.body)
         let now = ledger.clock()
-        try await ledger.database.write(locking: [.idempotency("\(scope.credential) \(scope.path) \(key)")]) {
+        try await ledger.database.write(locking: [Self.lockKey(scope, key)]) {
             try IdempotencyTable($0).insert(scope, answer, at: now)
         }
         return response
+    }
+
+    private static func lockKey(_ scope: IdempotencyTable.Scope, _ key: String) -> LockKey {
+        .idempotency("\(scope.credential) \(scope.path) \(key)")
+    }
+
+    // MARK: Several servers
+
+    /// Milliseconds after which the mark of a server that died no longer counts: longer than a request takes.
+    static let markLength: Int64 = 60_000
+
+    /// Marks the key in the ledger, because another server may get the same request at the same moment. A ledger with
+    /// one server keeps the marks in memory.
+    ///
+    /// - Throws: `idempotency_in_flight`.
+    /// - Returns: when the mark ends.
+    private func mark(
+        _ scope: IdempotencyTable.Scope, _ digest: [UInt8], underneath key: String
+    ) async throws -> Instant? {
+        guard ledger.database.isShared else { return nil }
+        let now = ledger.machineClock()
+        let until = now.adding(milliseconds: Self.markLength)
+        let isFirst = try await ledger.database.write(locking: [Self.lockKey(scope, key)]) {
+            try IdempotencyTable($0).claim(scope, digest: digest, until: until, at: now)
+        }
+        guard isFirst else { throw RefusalError(.idempotencyInFlight) }
+        return until
+    }
+
+    /// A mark that can't be removed ends by itself.
+    private func giveUp(_ scope: IdempotencyTable.Scope, _ until: Instant, underneath key: String) async {
+        do {
+            try await ledger.database.write(locking: [Self.lockKey(scope, key)]) {
+                try IdempotencyTable($0).giveUp(scope, until: until)
+            }
+        } catch {
+            ledger.log.write(.workFailed, ["work": "idempotency_mark", "cause": .cause(error)])
+        }
     }
 
     private func takeKey(_ credential: Credential) throws {

@@ -78,6 +78,7 @@ final class GuardedTables: @unchecked Sendable {
         "heartbeat": ["ledger"],
         "grant_owners": ["chain"],
         "idempotency_keys": ["idempotency"],
+        "leases": [],
         "ledger": ["ledger"],
         "notifications": ["notification", "ledger"],
         "order_moves": [],

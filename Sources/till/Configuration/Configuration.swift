@@ -9,7 +9,7 @@ struct Configuration: Sendable {
     let listen: ListenAddress
     /// Whether to run with a version of libmicrohttpd for which the request smuggling checks were not made.
     var unsafeHTTP = false
-    let database: DatabaseLocation
+    let database: LedgerLocation
     let catalog: Catalog
     let apple: AppleSettings
     let appleService: AppleServiceSettings
@@ -104,12 +104,6 @@ struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
     var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
-/// The location of the ledger.
-enum DatabaseLocation: Sendable, Hashable {
-    /// A file, with its path already resolved.
-    case sqlite(path: String)
-}
-
 /// The settings for verifying Apple's signatures.
 struct AppleSettings: Sendable, Hashable {
     let bundleID: String
@@ -167,7 +161,7 @@ extension Flag {
         "listen", .text("ADDRESS:PORT"),
         summary: LocalizedText(en: "the address to listen on, instead of the configured one", zh: "监听的地址，代替配置中的地址"))
     static let database = Flag(
-        "database", .text("sqlite:PATH"),
+        "database", .text("sqlite:PATH|postgres://…"),
         summary: LocalizedText(en: "the database to use, instead of the configured one", zh: "使用的数据库，代替配置中的数据库"))
     static let unsafeHTTP = Flag(
         "unsafe-http",

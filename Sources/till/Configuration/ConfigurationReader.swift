@@ -124,31 +124,6 @@ struct ConfigurationReader {
         return nil
     }
 
-    mutating func readDatabase() -> DatabaseLocation? {
-        guard let setting = requiredSetting(.database), let text = reader.text(setting, most: 4_096) else { return nil }
-        // Messages do not contain the text: a database URL may contain a password.
-        if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
-            reader.complain(
-                setting.place,
-                LocalizedText(
-                    en: "PostgreSQL is not supported yet; use sqlite:PATH",
-                    zh: "尚不支持 PostgreSQL；请使用 sqlite:路径"))
-            return nil
-        }
-        let path = text.dropFirst("sqlite:".count)
-        guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.contains("\0") else {
-            reader.complain(setting.place, LocalizedText(en: "must be sqlite:PATH", zh: "应为 sqlite:路径"))
-            return nil
-        }
-        // SQLite uses this name for a database in memory, which is lost with the process.
-        guard path != ":memory:" else {
-            reader.complain(
-                setting.place, LocalizedText(en: "the ledger must be a file, not in memory", zh: "账本必须是文件，不能放在内存里"))
-            return nil
-        }
-        return .sqlite(path: resolve(String(path), from: setting.base))
-    }
-
     private mutating func readDashboardHosts() -> [String] {
         guard let setting = setting(.dashboardHosts), let list = reader.list(setting) else { return [] }
         return list.compactMap { reader.text($0, most: 255) }

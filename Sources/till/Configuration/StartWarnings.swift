@@ -13,8 +13,8 @@ extension Configuration {
 
     /// Empty if there is nothing to warn about.
     var startWarnings: [LocalizedText] {
-        testServerWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings
-            + rootWarnings + priceWarnings
+        testServerWarnings + databaseWarnings + secretFileWarnings + userTokens.compactMap(Self.warning(of:))
+            + plainWarnings + rootWarnings + priceWarnings
     }
 
     /// Keys whose tokens may never expire. This is the default, because a limit would lock out existing installations.
@@ -134,6 +134,20 @@ extension Configuration {
                     + "shipped app at it",
                 zh: "开发服务器：只接受 Xcode 本地 StoreKit 测试中的购买，由 SHA-256 为 \(fingerprint) 的证书签名；"
                     + "它发放的一切都没有真实付款。切勿让已发布的 App 连接它")
+        ]
+    }
+
+    /// A connection that anyone in between can read or answer.
+    private var databaseWarnings: [LocalizedText] {
+        guard case .postgres(let location) = database, location.address.isRemote,
+            !["verify-ca", "verify-full"].contains(location.address.parameters["sslmode"])
+        else { return [] }
+        return [
+            LocalizedText(
+                en: "database: the connection to \(database.name) is not verified, so another machine could answer in "
+                    + "its place; set sslmode=verify-full, and sslrootcert for a certificate authority of your own",
+                zh: "database：没有验证到 \(database.name) 的连接，其他机器可以冒充它；"
+                    + "请设置 sslmode=verify-full，使用自己的证书机构时还要设置 sslrootcert")
         ]
     }
 

@@ -1,13 +1,13 @@
 import TillAppStore
 import TillBilling
 import TillLedger
-import TillSQLite
+import TillSQL
 
 /// The checks that ask Apple, or the configured emulator: the API key, the clock and the shared secret.
 struct AppleChecks: Sendable {
     let configuration: Configuration
     let probe: AppleProbe
-    let ledger: SQLiteDatabase?
+    let ledger: (any Database)?
 
     private var apple: LocalizedText {
         configuration.appleService.asksEmulator

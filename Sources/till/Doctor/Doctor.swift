@@ -3,7 +3,6 @@ import TillBilling
 import TillHTTP
 import TillLedger
 import TillSQL
-import TillSQLite
 
 /// All checks of one installation. It reads, and asks over the network with short time limits; it writes nothing.
 struct Doctor: Sendable {
@@ -49,11 +48,7 @@ struct Doctor: Sendable {
 
     var now: Instant { process.clock() }
 
-    var ledgerPath: String {
-        switch configuration.database {
-        case .sqlite(let path): path
-        }
-    }
+    var location: LedgerLocation { configuration.database }
 
     /// Every check, in the order of their names.
     func run() async -> [DoctorCheck] {
@@ -65,7 +60,7 @@ struct Doctor: Sendable {
         async let books = ledgerChecks(ledger)
         async let webhooks = webhookChecks(ledger)
         let server = await ServerChecks(doctor: self, ledger: ledger).run()
-        var checks = settings.all + machineChecks() + opening + server.checks
+        var checks = settings.all + machineChecks() + opening + databaseServerChecks() + server.checks
         checks += await apple
         checks += await NotificationCheck(
             doctor: self, probe: probe, ledger: ledger, isServerRunning: server.isRunning

@@ -1,23 +1,22 @@
 import TillAPI
 import TillBilling
 import TillLedger
-import TillSQLite
+import TillSQL
 
 /// The pages of the file, and the rules that every ledger satisfies (`AuditRule`).
 struct IntegrityCheck: Sendable {
     let doctor: Doctor
-    let ledger: SQLiteDatabase
+    let ledger: any Database
 
     /// Up to this size all pages are read by default: some seconds from a disk.
     static let mostBytesByDefault: Int64 = 512 << 20
 
     func run() async -> [DoctorCheck] {
-        let size = fileSize(doctor.ledgerPath) ?? 0
-        let readsPages = doctor.isFull || size <= Self.mostBytesByDefault
+        let size = doctor.location.file.map { fileSize($0) ?? 0 }
+        let readsPages = size.map { doctor.isFull || $0 <= Self.mostBytesByDefault } ?? false
         do {
             var damages: [String] = []
-            if readsPages { damages = try await ledger.damages(isComplete: doctor.isFull) }
-            if doctor.isFull { damages += try await ledger.brokenReferences(limit: 20) }
+            if readsPages { damages = try await LedgerLocation.damages(of: ledger, isComplete: doctor.isFull) }
             let end = ContinuousClock.now.advanced(by: .milliseconds(doctor.effects.auditPatience))
             let isFull = doctor.isFull
             let report = try await LedgerAudit.run(on: ledger) { isFull || ContinuousClock.now < end }
@@ -33,12 +32,13 @@ struct IntegrityCheck: Sendable {
     private func whole(_ report: LedgerAudit.Report, pagesOf size: Int64?) -> DoctorCheck {
         let pages =
             size.map { LocalizedText(en: "all pages (\(shortSize($0)))", zh: "全部页面（\(shortSize($0))）") }
-            ?? LocalizedText(en: "no pages", zh: "未检查页面")
+            ?? (doctor.location.file == nil
+                ? LocalizedText(en: "the rules", zh: "规则") : LocalizedText(en: "no pages", zh: "未检查页面"))
         let share = LocalizedText(
             en: report.isComplete ? "all \(report.rows)" : "the newest \(report.rows) of \(report.allRows)",
             zh: report.isComplete ? "全部 \(report.rows)" : "\(report.allRows) 行中最新的 \(report.rows)")
         let more =
-            report.isComplete && size != nil
+            report.isComplete && (size != nil || doctor.location.file == nil)
             ? LocalizedText("")
             : LocalizedText(en: " `till doctor --full` looks at everything.", zh: "`till doctor --full` 会检查全部。")
         return .ok(

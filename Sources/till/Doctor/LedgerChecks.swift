@@ -1,33 +1,32 @@
 import TillBilling
 import TillLedger
 import TillSQL
-import TillSQLite
 
 extension Doctor {
     /// Opens the ledger beside a running server.
     ///
     /// - Returns: the checks of the file and its schema, and nil without a readable ledger.
-    func openLedger() -> (SQLiteDatabase?, [DoctorCheck]) {
-        let state: SQLiteDatabase.FileState
+    func openLedger() -> ((any Database)?, [DoctorCheck]) {
+        let state: SchemaState
         do throws(DatabaseError) {
-            state = try SQLiteDatabase.fileState(path: ledgerPath)
+            state = try location.schemaState(.ledger)
         } catch {
             return (nil, [unreadable(error), .ledgerMissing(.schema)])
         }
         let schema = DatabaseSchema.ledger
-        let pending = schema.version - state.schemaVersion
-        if state.applicationID == schema.applicationID, state.schemaVersion >= schema.firstVersion, pending > 0 {
+        let pending = schema.version - state.version
+        if state.isLedger, pending > 0 {
             return (nil, [pendingMigrations(pending, of: state), .ledgerMissing(.ledger)])
         }
         do throws(DatabaseError) {
-            let ledger = try SQLiteDatabase.open(path: ledgerPath, role: .operator, options: .init(.ledger))
+            let ledger = try location.open(as: .operator, .ledger).database
             return (
                 ledger,
                 [
                     .ok(.ledger, en: "The ledger can be read.", zh: "可以读取。"),
                     .ok(
-                        .schema, en: "Version \(state.schemaVersion), as this program needs it.",
-                        zh: "版本 \(state.schemaVersion)，与此程序一致。"),
+                        .schema, en: "Version \(state.version), as this program needs it.",
+                        zh: "版本 \(state.version)，与此程序一致。"),
                 ]
             )
         } catch {
@@ -37,7 +36,7 @@ extension Doctor {
                 nil,
                 [
                     .error(
-                        .schema, error.failure(ledger: shown(ledgerPath)).reasons.first ?? LocalizedText(""),
+                        .schema, location.failure(error).reasons.first ?? LocalizedText(""),
                         do: error.kind == .newerSchema
                             ? LocalizedText(
                                 en: "Run the version of Till that wrote it, or a newer one.",
@@ -50,8 +49,9 @@ extension Doctor {
     }
 
     private func unreadable(_ error: DatabaseError) -> DoctorCheck {
-        .error(
-            .ledger, error.failure(ledger: shown(ledgerPath)).reasons.first ?? LocalizedText(""),
+        guard location.file != nil else { return unreachable(error) }
+        return .error(
+            .ledger, location.failure(error).reasons.first ?? LocalizedText(""),
             do: error.kind == .corrupt
                 ? LocalizedText(
                     en: "Restore a backup, and keep a copy of the damaged file.", zh: "请恢复备份，并保留损坏文件的副本。")
@@ -60,13 +60,26 @@ extension Doctor {
                     zh: "请在 `database` 中指明文件；`till serve` 会创建新文件。"))
     }
 
-    private func pendingMigrations(_ count: Int, of state: SQLiteDatabase.FileState) -> DoctorCheck {
+    private func unreachable(_ error: DatabaseError) -> DoctorCheck {
+        .error(
+            .ledger, location.failure(error).reasons.first ?? LocalizedText(""),
+            do: error.kind == .corrupt
+                ? LocalizedText(
+                    en: "Name this app's own database, or restore a backup.", zh: "请指明此 App 自己的数据库，或恢复备份。")
+                : LocalizedText(
+                    en: "Check host, port, role, password file and name in `database`, that PostgreSQL runs, and that "
+                        + "its pg_hba.conf lets this machine in; an empty database is filled by `till migrate`.",
+                    zh: "请核对 `database` 中的主机、端口、角色、密码文件与数据库名，确认 PostgreSQL 正在运行且 pg_hba.conf "
+                        + "允许本机连接；空数据库由 `till migrate` 建立。"))
+    }
+
+    private func pendingMigrations(_ count: Int, of state: SchemaState) -> DoctorCheck {
         .warning(
             .schema,
             LocalizedText(
-                en: "The ledger has version \(state.schemaVersion), and this program needs "
+                en: "The ledger has version \(state.version), and this program needs "
                     + "\(DatabaseSchema.ledger.version): \(count) migrations are pending.",
-                zh: "账本版本为 \(state.schemaVersion)，此程序需要 \(DatabaseSchema.ledger.version)：有 \(count) 个迁移待执行。"),
+                zh: "账本版本为 \(state.version)，此程序需要 \(DatabaseSchema.ledger.version)：有 \(count) 个迁移待执行。"),
             do: LocalizedText(
                 en: "Make a backup, then start the server once with this program, or run `till migrate` while none "
                     + "runs; `till migrate --dry-run` says what there is to do.",
@@ -80,7 +93,7 @@ extension Doctor {
         .ledgerIdentity, .integrity, .pendingWork, .quarantine, .sharedTokens, .refusedProofs,
     ]
 
-    func ledgerChecks(_ ledger: SQLiteDatabase?) async -> [DoctorCheck] {
+    func ledgerChecks(_ ledger: (any Database)?) async -> [DoctorCheck] {
         guard let ledger else { return Self.ledgerNames.map { .ledgerMissing($0) } + [disk(nil)] }
         let growth = try? await ledger.read { try self.growth($0) }
         var checks = [disk(growth ?? nil)]
@@ -93,7 +106,7 @@ extension Doctor {
     }
 
     private func read(
-        _ name: DoctorCheck.Name, _ ledger: SQLiteDatabase,
+        _ name: DoctorCheck.Name, _ ledger: any Database,
         _ body: @escaping @Sendable (any Connection) throws -> [DoctorCheck]
     ) async -> [DoctorCheck] {
         do { return try await ledger.read(body) } catch { return [.failed(name, error)] }
@@ -101,7 +114,7 @@ extension Doctor {
 
     /// Nil before there are enough purchases for a rate.
     private func growth(_ connection: any Connection) throws -> LedgerGrowth? {
-        guard let size = fileSize(ledgerPath),
+        guard let size = location.file.flatMap({ fileSize($0) }),
             let rate = try LedgerFigures(connection).purchaseRate(at: now), rate.purchases > 0
         else { return nil }
         let perPurchase = Double(size) / Double(rate.purchases)
@@ -114,7 +127,7 @@ extension Doctor {
         let other = try known == nil ? table.otherBundleID(than: configured) : known
         if let other, !other.hasSameBytes(as: configured) {
             return .error(
-                .ledgerIdentity, LedgerIdentity.sentence(shown(ledgerPath), of: other, not: configured),
+                .ledgerIdentity, LedgerIdentity.sentence(location.name, of: other, not: configured),
                 do: LocalizedText(
                     en: "`till serve` refuses it. Set `database` and apple.bundleId of the same app.",
                     zh: "`till serve` 会拒绝它。请使 `database` 与 apple.bundleId 属于同一个 App。"))

@@ -43,11 +43,12 @@ extension Doctor {
         let secrets = configuration.secretFiles
         for path in secrets.sorted() { found += FileMode(path).findings(isSecret: true) }
         if let file = configurationFile, !secrets.contains(file) { found += FileMode(file).findings(isSecret: false) }
-        let ledger = ledgerPath
-        for path in ["", "-wal", "-shm", "-lock"].map({ ledger + $0 }) where fileExists(path) {
-            found += FileMode(path).findings(isSecret: true)
+        if let ledger = location.file {
+            for path in ["", "-wal", "-shm", "-lock"].map({ ledger + $0 }) where fileExists(path) {
+                found += FileMode(path).findings(isSecret: true)
+            }
+            found += FileMode(directory(of: ledger)).findings(isSecret: false)
         }
-        found += FileMode(directory(of: ledger)).findings(isSecret: false)
         guard found.isEmpty else { return found }
         return [
             .ok(
@@ -111,7 +112,12 @@ extension Doctor {
 
     /// - Parameter growth: nil if it is unknown.
     func disk(_ growth: LedgerGrowth?) -> DoctorCheck {
-        let place = directory(of: ledgerPath)
+        guard let file = location.file else {
+            return .ok(
+                .disk, en: "The ledger is on the disk of PostgreSQL's server, which has monitoring of its own.",
+                zh: "账本在 PostgreSQL 服务器的磁盘上，由其自身的监控负责。")
+        }
+        let place = directory(of: file)
         let action = LocalizedText(
             en: "Free space, or move the ledger to a larger volume. While the disk is full, purchases are refused.",
             zh: "请腾出空间，或把账本移到更大的卷。磁盘写满期间，购买会被拒绝。")

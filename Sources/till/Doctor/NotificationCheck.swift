@@ -3,13 +3,13 @@ import TillAppStore
 import TillBilling
 import TillJSON
 import TillLedger
-import TillSQLite
+import TillSQL
 
 /// Asks Apple for a test notification, and follows it until it is in the ledger.
 struct NotificationCheck: Sendable {
     let doctor: Doctor
     let probe: AppleProbe
-    let ledger: SQLiteDatabase?
+    let ledger: (any Database)?
     let isServerRunning: Bool
 
     func run() async -> [DoctorCheck] {
@@ -43,8 +43,7 @@ struct NotificationCheck: Sendable {
         zh: "请在 App Store Connect 中设置 URL（App 信息 → App Store 服务器通知，版本 2）："
             + "https://主机名\(Paths.appleNotifications)。")
 
-    private func check(_ environment: StoreEnvironment, _ api: ServerAPI, _ ledger: SQLiteDatabase) async -> DoctorCheck
-    {
+    private func check(_ environment: StoreEnvironment, _ api: ServerAPI, _ ledger: any Database) async -> DoctorCheck {
         let name = environment.rawValue
         let sent: SentNotification?
         do throws(ServerAPIError) {
@@ -107,7 +106,7 @@ struct NotificationCheck: Sendable {
     }
 
     /// Apple has delivered it: it must be in this ledger.
-    private func arrived(_ sent: SentNotification, _ name: String, _ ledger: SQLiteDatabase) async -> DoctorCheck {
+    private func arrived(_ sent: SentNotification, _ name: String, _ ledger: any Database) async -> DoctorCheck {
         let inspected = ProofInspection.inspect(
             Array(sent.notification.jws.utf8), policy: InspectionPolicy(now: doctor.process.clock))
         guard let uuid = inspected.fields["payload"]?["notificationUUID"]?.string else {

@@ -3,7 +3,7 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 import TillLedger
-import TillSQLite
+import TillSQL
 import TillServer
 
 #if canImport(FoundationEssentials)
@@ -16,7 +16,7 @@ import TillServer
 /// the doctor and says what it saw of the request.
 struct ServerChecks: Sendable {
     let doctor: Doctor
-    let ledger: SQLiteDatabase?
+    let ledger: (any Database)?
 
     private var configuration: Configuration { doctor.configuration }
 

@@ -2,14 +2,13 @@ import TillBilling
 import TillHTTP
 import TillLedger
 import TillSQL
-import TillSQLite
 import TillServer
 
 extension Doctor {
     /// One line for each endpoint. The request is a HEAD without body and signature: a receiver takes it for no event,
     /// and its answer, whatever it is, shows that name, address, TLS and program work. Whether the receiver accepts
     /// events is what the ledger knows from the real ones.
-    func webhookChecks(_ ledger: SQLiteDatabase?) async -> [DoctorCheck] {
+    func webhookChecks(_ ledger: (any Database)?) async -> [DoctorCheck] {
         let webhooks = configuration.webhooks
         guard !webhooks.endpoints.isEmpty else {
             return [.ok(.webhooks, en: "No endpoint is configured.", zh: "没有配置端点。")]
@@ -44,7 +43,7 @@ extension Doctor {
     }
 
     private func check(
-        _ endpoint: WebhookEndpoint, over send: HTTPSend, _ ledger: SQLiteDatabase?
+        _ endpoint: WebhookEndpoint, over send: HTTPSend, _ ledger: (any Database)?
     ) async -> [DoctorCheck] {
         let id = shown(endpoint.id)
         guard !endpoint.isDisabled else {

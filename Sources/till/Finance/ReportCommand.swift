@@ -2,7 +2,6 @@ import TillAPI
 import TillBilling
 import TillLedger
 import TillSQL
-import TillSQLite
 import TillServer
 
 extension Flag {
@@ -110,7 +109,6 @@ extension FinanceSpan {
 struct LedgerAccess {
     private let configuration: Configuration
     private let environment: StoreEnvironment
-    private let path: String
 
     init(_ call: Invocation) throws {
         configuration = try Configuration.load(for: call)
@@ -119,17 +117,15 @@ struct LedgerAccess {
         case "sandbox": environment = .sandbox
         default: environment = configuration.server.usualEnvironment
         }
-        switch configuration.database {
-        case .sqlite(let file): path = file
-        }
     }
 
     func use<Value: Sendable>(_ read: (FinanceReports, StoreEnvironment) async throws -> Value) async throws -> Value {
-        let ledger: SQLiteDatabase
+        let location = configuration.database
+        let ledger: any Database
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
+            ledger = try location.open(as: .operator, .ledger).database
         } catch {
-            throw error.failure(ledger: shown(path))
+            throw location.failure(error)
         }
         do {
             let value = try await read(
@@ -138,7 +134,7 @@ struct LedgerAccess {
             return value
         } catch let fault as DatabaseError {
             await ledger.close()
-            throw fault.failure(ledger: shown(path))
+            throw location.failure(fault)
         } catch {
             await ledger.close()
             throw error

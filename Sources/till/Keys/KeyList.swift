@@ -16,8 +16,8 @@ struct KeyList {
     init(_ file: ConfigurationFile, _ call: Invocation) throws {
         self.call = call
         let now = call.process.clock()
-        let uses =
-            (try? Configuration.ledgerPath(for: call)).flatMap { ServerState.read(besideLedger: $0) }?.uses ?? [:]
+        let base = (try? Configuration.statePath(for: call)) ?? nil
+        let uses = base.flatMap { ServerState.read(besideLedger: $0) }?.uses ?? [:]
         rows = try file.keys(call).filter { call.keyList == nil || $0.name.kind == call.keyList }.map { key in
             Row(key: key, state: key.validity.state(at: now), lastUse: uses[key.name])
         }

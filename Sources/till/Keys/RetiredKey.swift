@@ -63,7 +63,8 @@ struct RetiredKey {
             end.map { LocalizedText(en: "\(key.id) expires at \($0).", zh: "\(key.id) 将于 \($0) 到期。") }
                 ?? LocalizedText(
                     en: "\(key.id) is removed from \(key.kind.rawValue).", zh: "已从 \(key.kind.rawValue) 删除 \(key.id)。"))
-        let uses = (try? Configuration.ledgerPath(for: call)).flatMap { ServerState.read(besideLedger: $0) }?.uses
+        let base = (try? Configuration.statePath(for: call)) ?? nil
+        let uses = base.flatMap { ServerState.read(besideLedger: $0) }?.uses
         if let last = uses?[key], last > call.process.clock().adding(seconds: -7_200) {
             call.warn(
                 LocalizedText(

@@ -46,13 +46,10 @@ struct ServerLog: Sendable {
 extension Configuration {
     /// The configuration in one line, without secrets.
     var logFields: Log.Fields {
-        let database =
-            switch database {
-            case .sqlite(let path): "sqlite:\(path)"
-            }
         func list(_ names: [String]) -> Log.Field { .text(names.isEmpty ? nil : names.joined(separator: ",")) }
         return [
-            "version": .text(Program.version), "listen": .text(listen.description), "database": .text(database),
+            "version": .text(Program.version), "listen": .text(listen.description),
+            "database": .text(database.configured),
             "bundleId": .text(apple.bundleID), "environments": list(apple.environments.map(\.rawValue).sorted()),
             "appleKeyId": .text(appleService.key?.keyID), "hasSharedSecret": .bool(appleService.sharedSecret != nil),
             "asksEmulator": .bool(appleService.asksEmulator), "revocation": .text(appleService.revocation.rawValue),

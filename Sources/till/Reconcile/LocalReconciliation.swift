@@ -4,29 +4,27 @@ import TillBilling
 import TillHTTP
 import TillLedger
 import TillSQL
-import TillSQLite
 import TillServer
+import TillThreads
 
-/// A comparison by this process, on a ledger that no server is using.
+/// A comparison by this process, on a ledger that no server is using. On a ledger that servers share, the server that
+/// runs the jobs carries it out; this process does if none runs them.
 struct LocalReconciliation {
     private let server: Server
-    private let ledger: SQLiteDatabase
+    private let ledger: any Database
     private let apple: AppleClient
     private let followed: FollowedClock?
     private let call: Invocation
     private let progress: ReconcileProgress
+    private let renewal = Locked<Task<Void, Never>?>(nil)
 
     /// Nil while a server uses the ledger.
     init?(_ configuration: Configuration, _ call: Invocation) async throws {
-        let path: String
-        switch configuration.database {
-        case .sqlite(let file): path = file
-        }
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
+            ledger = try configuration.database.open(as: .server, .ledger).database
         } catch {
             if error.kind == .inUse { return nil }
-            throw error.failure(ledger: shown(path))
+            throw configuration.database.failure(error)
         }
         let followed = try FollowedClock(configuration, process: call.process)
         self.followed = followed
@@ -71,22 +69,46 @@ struct LocalReconciliation {
     private func reconcile(since start: Instant?) async throws -> ReconcileResult {
         let reconciliations = Reconciliations(server.ledger)
         let rowID = try await reconciliations.request(by: "till", since: start).rowID
+        var work = await LeasedWork.begin(server)
+        defer { renewal.withLock { $0?.cancel() } }
         while true {
             await followed?.clock.refresh()
-            // A server started in the meantime can't open the ledger, so this ends only by itself or by Ctrl-C.
-            _ = try await withProgress(of: rowID) { try await reconciliations.advance() }
+            if let work {
+                startRenewing(work)
+                // No server does this meanwhile, so it ends only by itself or by Ctrl-C.
+                let reconciliations = Reconciliations(work.server.ledger)
+                _ = try await withProgress(of: rowID) { try await reconciliations.advance() }
+            } else {
+                work = await LeasedWork.begin(server)
+            }
             guard let found = try await Self.read(rowID, ledger) else {
                 throw CommandError(LocalizedText(en: "the reconciliation no longer exists", zh: "对账记录已不存在"))
             }
             let run = found.reconciliation
-            if run.state == .finished || run.state == .failed { return found }
+            if run.state == .finished || run.state == .failed {
+                await work?.end()
+                return found
+            }
             progress.show(run)
             await apple.effects.pause(1_000)
         }
     }
 
+    /// Renews a lease until the comparison ends.
+    private func startRenewing(_ work: LeasedWork) {
+        renewal.withLock { task in
+            guard task == nil else { return }
+            task = Task {
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: .milliseconds(LeasedWork.interval))
+                    if !Task.isCancelled { await work.renew() }
+                }
+            }
+        }
+    }
+
     /// The run, with its differences once it is over.
-    private static func read(_ rowID: Int64, _ ledger: SQLiteDatabase) async throws -> ReconcileResult? {
+    private static func read(_ rowID: Int64, _ ledger: any Database) async throws -> ReconcileResult? {
         try await ledger.read { connection in
             let table = ReconciliationTable(connection)
             guard let run = try table.find(rowID) else { return nil }

@@ -30,7 +30,8 @@ extension Command {
                 """),
         flags: [.config, .database]
     ) { call in
-        let report = try await RunningProcess(ofLedger: Configuration.ledgerPath(for: call)).reload()
+        guard let base = try Configuration.statePath(for: call) else { throw ReloadReport.noState }
+        let report = try await RunningProcess(ofLedger: base).reload()
         if call.wantsJSON {
             let value: JSONValue = [
                 "outcome": .string(report.outcome.rawValue),
@@ -54,6 +55,14 @@ extension ReloadReport {
     static let refusal = LocalizedText(
         en: "the server refuses the new configuration and keeps the old one:", zh: "服务器拒绝新配置，继续使用旧配置：")
 
+    /// For a server that leaves no file on its machine.
+    static let noState = CommandError(
+        LocalizedText(
+            en: "the ledger is on PostgreSQL, and without database.statePath a server leaves nothing by which it is "
+                + "found: set it, or send SIGHUP to the server's process (systemctl reload) and read its log",
+            zh: "账本在 PostgreSQL 上，没有 database.statePath 时无法找到服务器：请设置它，"
+                + "或向服务器进程发送 SIGHUP（systemctl reload）并查看其日志"))
+
     /// What is said after a reload that was not refused.
     var announcement: [LocalizedText] {
         outcome == .unchanged
@@ -68,20 +77,21 @@ extension Configuration {
     /// what is wrong with it.
     ///
     /// - Throws: `CommandError` if the file can't be read, `UsageError` if there is neither a file nor a variable.
-    static func ledgerPath(for call: Invocation) throws -> String {
+    static func ledger(for call: Invocation, command: String = "reload") throws -> LedgerLocation {
         var flags: [ConfigurationKey: String] = [:]
         flags[.database] = call.text(.database)
         guard call.isSet(.config) || call.isSet(.database) || call.process.environment["TILL_DATABASE"] != nil else {
             throw UsageError(
-                LocalizedText(en: "--config is missing", zh: "缺少 --config"), command: "reload")
+                LocalizedText(en: "--config is missing", zh: "缺少 --config"), command: command)
         }
         var reader = ConfigurationReader(
             ConfigurationSources(file: call.text(.config), environment: call.process.environment, flags: flags))
-        switch reader.readDatabase() {
-        case .sqlite(let path): return path
-        case nil: throw ConfigurationError(problems: reader.problems).failure
-        }
+        guard let database = reader.readDatabase() else { throw ConfigurationError(problems: reader.problems).failure }
+        return database
     }
+
+    /// Beside which path the running server keeps its state; nil if it keeps none.
+    static func statePath(for call: Invocation) throws -> String? { try ledger(for: call).stateBase }
 }
 
 /// The server that uses a ledger, found by the ledger's lock.

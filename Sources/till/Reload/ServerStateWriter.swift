@@ -11,7 +11,7 @@ import TillThreads
 /// Keeps the file of a running server's state up to date. A file that can't be written stops nothing: the server's
 /// answers don't depend on it.
 final class ServerStateWriter: Sendable {
-    private let ledger: String
+    private let base: String?
     private let uses: KeyUses
     private let complain: @Sendable (FileError) -> Void
     private let state: Locked<ServerState>
@@ -21,11 +21,13 @@ final class ServerStateWriter: Sendable {
     private static let precision: Int64 = 3_600_000
 
     /// Takes over when keys were last used from the file of the last run.
-    init(ledger: String, uses: KeyUses, complain: @escaping @Sendable (FileError) -> Void) {
-        self.ledger = ledger
+    ///
+    /// - Parameter base: the ledger's path, or the configured one; nil: nothing is kept.
+    init(base: String?, uses: KeyUses, complain: @escaping @Sendable (FileError) -> Void) {
+        self.base = base
         self.uses = uses
         self.complain = complain
-        let last = ServerState.read(besideLedger: ledger)
+        let last = base.flatMap { ServerState.read(besideLedger: $0) }
         uses.restore(last?.uses ?? [:])
         var first = ServerState(process: getpid())
         first.keyUses = last?.keyUses ?? []
@@ -39,13 +41,14 @@ final class ServerStateWriter: Sendable {
     func writeUses() { write { _ in } }
 
     private func write(_ change: (inout ServerState) -> Void) {
+        guard let base else { return }
         let current = uses.all
         do throws(FileError) {
             // Under the lock, so that an older state never replaces a younger one.
             try state.withLock { state throws(FileError) in
                 change(&state)
                 state.uses = current
-                try state.write(besideLedger: ledger)
+                try state.write(besideLedger: base)
             }
         } catch {
             complain(error)

@@ -57,6 +57,7 @@ extension RunningServer {
         for thread in workThreads { thread.stop() }
         state.writeUses()
         await ledger.close()
+        stateLock?.release()
         let spent = (clock.now - began) / .milliseconds(1)
         if cut > 0 {
             server.log.write(.drainCut, ["requests": .integer(cut), "seconds": .integer(settings.seconds)])

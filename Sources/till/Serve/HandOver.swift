@@ -1,5 +1,4 @@
 import TillBilling
-import TillSQLite
 
 #if canImport(Glibc)
     import Glibc
@@ -8,7 +7,8 @@ import TillSQLite
 #endif
 
 /// One server takes over from another without a failed request (docs/decisions/0070). Connections wait in the shared
-/// socket while the ledger changes hands, because only one process may have it open.
+/// socket while the ledger changes hands: only one process may have a file open, and a shared ledger's jobs change
+/// hands with it.
 extension ServeRun {
     /// How long a new program may take to read its configuration, and then to open the ledger.
     private static let startLimit = Duration.seconds(60)
@@ -80,13 +80,10 @@ extension Configuration {
     ///
     /// - Throws: `CommandError` with the reason why this program can't serve.
     func takeOver(from predecessor: HandOverChannel) async throws {
-        switch database {
-        case .sqlite(let path):
-            do {
-                try SQLiteDatabase.check(path: path, options: .init(.served))
-            } catch {
-                throw error.failure(ledger: shown(path))
-            }
+        do {
+            try database.check(.served)
+        } catch {
+            throw database.failure(error)
         }
         let parent = getppid()
         predecessor.send(.ready)

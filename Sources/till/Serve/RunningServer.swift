@@ -2,7 +2,6 @@ import TillBilling
 import TillHTTP
 import TillLedger
 import TillSQL
-import TillSQLite
 import TillServer
 import TillThreads
 
@@ -17,8 +16,10 @@ final class RunningServer: Sendable {
 
     let current: Locked<Current>
     let state: ServerStateWriter
+    /// For a ledger that is not locked by its driver; nil otherwise.
+    let stateLock: StateLock?
     let clock: @Sendable () -> Instant
-    let ledger: SQLiteDatabase
+    let ledger: any Database
     let listener: Listener
     let apple: AppleClient
     let webhookFetch: Fetch
@@ -43,12 +44,11 @@ final class RunningServer: Sendable {
         _ configuration: Configuration, process: ProcessEffects, log: Log = .none,
         storeClock: (@Sendable () -> Instant)? = nil, socket: ListeningSocket? = nil
     ) async throws {
-        let path: String
-        switch configuration.database {
-        case .sqlite(let file): path = file
-        }
-        var monitoring = Monitoring.real(configuration, ledger: path)
-        ledger = try Self.open(ledger: path, monitoring)
+        let location = configuration.database
+        var monitoring = Monitoring.real(configuration)
+        stateLock = try location.stateLock()
+        let opened = try Self.open(location, monitoring)
+        ledger = opened.database
         let (signedIn, anonymous): (WorkThread, WorkThread)
         do {
             (signedIn, anonymous) = (try WorkThread(niceness: 5), try WorkThread(niceness: 10))
@@ -56,7 +56,8 @@ final class RunningServer: Sendable {
             throw error.failure(address: configuration.listen.description)
         }
         workThreads = [signedIn, anonymous]
-        monitoring.waitingWrites = { [ledger] in ledger.waitingWrites }
+        monitoring.waitingWrites = opened.waitingWrites
+        monitoring.database = opened.figures
         let followed = try FollowedClock(configuration, process: process)
         self.followed = followed
         apple = try AppleClient(
@@ -75,7 +76,7 @@ final class RunningServer: Sendable {
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }
         do {
-            try await Self.requireOwnLedger(server, shown(path), configuration)
+            try await Self.requireOwnLedger(server, configuration)
         } catch {
             for thread in workThreads { thread.stop() }
             await ledger.close()
@@ -84,7 +85,7 @@ final class RunningServer: Sendable {
         clock = process.clock
         let current = Locked(Current(configuration: configuration, server: server, router: server.router))
         self.current = current
-        state = ServerStateWriter(ledger: path, uses: server.keyUses) { error in
+        state = ServerStateWriter(base: location.stateBase, uses: server.keyUses) { error in
             log.write(.workFailed, ["work": "server_state", "cause": .text(error.sentence.en)])
         }
         jobs = BackgroundJobs(current: { current.withLock { $0.server } }, schema: .served) {
@@ -110,13 +111,11 @@ final class RunningServer: Sendable {
         }
     }
 
-    private static func open(ledger path: String, _ monitoring: Monitoring) throws -> SQLiteDatabase {
-        var options = SQLiteDatabase.Options(.served)
-        options.commitWatch = monitoring.commitWatch
+    private static func open(_ location: LedgerLocation, _ monitoring: Monitoring) throws -> OpenLedger {
         do {
-            return try SQLiteDatabase.open(path: path, role: .server, options: options)
+            return try location.open(as: .server, .served, watch: monitoring.commitWatch)
         } catch {
-            throw error.failure(ledger: shown(path))
+            throw location.failure(error)
         }
     }
 
@@ -132,9 +131,9 @@ final class RunningServer: Sendable {
         return settings
     }
 
-    private static func requireOwnLedger(
-        _ server: Server, _ ledger: String, _ configuration: Configuration
-    ) async throws {
+    private static func requireOwnLedger(_ server: Server, _ configuration: Configuration) async throws {
+        try await configuration.database.requireComplete(server.database)
+        let ledger = configuration.database.name
         if let refused = try await server.ledger.environmentToRefuse() { throw failure(ledger: ledger, holds: refused) }
         if let other = try await server.ledger.bundleToRefuse() {
             throw CommandError(LedgerIdentity.sentence(ledger, of: other, not: configuration.apple.bundleID))
@@ -215,26 +214,6 @@ extension Fetch {
                 LocalizedText(
                     en: "the HTTP client can't be started: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
         }
-    }
-}
-
-extension DatabaseError {
-    /// The failure with its cure. The driver's own message, which has the details, is English.
-    func failure(ledger: String) -> CommandError {
-        let chinese =
-            switch kind {
-            case .inUse: "正由另一个服务器使用；请先停止它，或给这个服务器另一个账本"
-            case .full: "所在的磁盘已满；请腾出空间"
-            case .readOnly: "不可写；请给本进程写这个文件及其目录的权限"
-            case .inputOutput: "所在的磁盘出错；请查看系统日志"
-            case .corrupt: "已损坏，或不是 Till 的账本；请恢复备份"
-            case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
-            case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
-            case .unfinishedBackfill: "的结构还不能更新到本版本：上一版本的数据回填尚未完成；请先运行上一版本，或停止服务器后运行“till migrate”"
-            case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
-            }
-        return CommandError(
-            LocalizedText(en: "the ledger \(ledger): \(detail)", zh: "账本 \(ledger) \(chinese)（\(detail)）"))
     }
 }
 

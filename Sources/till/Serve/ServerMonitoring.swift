@@ -1,5 +1,5 @@
 import TillBilling
-import TillSQLite
+import TillSQL
 import TillServer
 import TillThreads
 
@@ -16,9 +16,7 @@ import TillThreads
 
 extension Monitoring {
     /// What a real server measures itself with.
-    ///
-    /// - Parameter path: the file of the ledger.
-    static func real(_ configuration: Configuration, ledger path: String) -> Monitoring {
+    static func real(_ configuration: Configuration) -> Monitoring {
         var monitoring = Monitoring(
             stopwatch: {
                 var time = timespec()
@@ -27,14 +25,15 @@ extension Monitoring {
             }, hosts: configuration.appleService.hosts)
         monitoring.version = Program.version
         monitoring.within = within
-        monitoring.volume = { await space(of: path) }
+        // A remote database's disk is unknown here; its own monitoring has the figure.
+        if let file = configuration.database.file { monitoring.volume = { await space(of: file) } }
         return monitoring
     }
 
     /// Told by the driver of every batch of writes.
-    var commitWatch: SQLiteDatabase.CommitWatch {
+    var commitWatch: CommitWatch {
         let commits = commits
-        return SQLiteDatabase.CommitWatch(
+        return CommitWatch(
             began: { commits.began() }, ended: { commits.ended(bodies: $0, error: $1) })
     }
 

@@ -2,12 +2,39 @@ import TillBilling
 import TillJSON
 import TillLedger
 import TillSQL
-import TillSQLite
 
 extension Flag {
     fileprivate static let planOnly = Flag(
         "dry-run",
         summary: LocalizedText(en: "say what there is to do, and change nothing", zh: "只说明要做什么，不作任何更改"))
+    fileprivate static let owner = Flag(
+        "as", .text("postgres://…"),
+        summary: LocalizedText(
+            en: "PostgreSQL: the role that owns the tables; the servers' role is granted its rights",
+            zh: "PostgreSQL：表的所有者角色；服务器的角色会得到所需的权限"))
+}
+
+extension Invocation {
+    /// The location that `--as` names.
+    fileprivate func owner(of ledger: LedgerLocation) throws -> PostgresLocation? {
+        guard let text = text(.owner) else { return nil }
+        guard ledger.file == nil else {
+            throw UsageError(
+                LocalizedText(
+                    en: "--as is for a ledger on PostgreSQL", zh: "--as 仅用于 PostgreSQL 上的账本"), command: "migrate")
+        }
+        guard ledger.role != nil else {
+            throw CommandError(
+                LocalizedText(
+                    en: "database names no role to grant rights to: write postgres://ROLE@HOST/NAME",
+                    zh: "database 中没有要授权的角色：请写成 postgres://角色@主机/数据库名"))
+        }
+        do {
+            return PostgresLocation(try PostgresAddress(text))
+        } catch {
+            throw CommandError(LocalizedText(en: "--as \(error.sentence.en)", zh: "--as \(error.sentence.zh)"))
+        }
+    }
 }
 
 extension Command {
@@ -20,27 +47,36 @@ extension Command {
                 A server expands the ledger when it starts and fills rows while it serves, so this command is only
                 needed to skip a release. It runs every phase to its end: expand, backfill, contract. It can be
                 interrupted at any time and run again.
+                On PostgreSQL servers may go on running. Where the servers' role does not own the tables, name the owner
+                with --as; it gets no password on the command line: use ?passfile=, PGPASSWORD or ~/.pgpass.
+                --to copies the whole ledger into an empty database while no server runs, and verifies the copy. It can
+                be interrupted at any time and run again; a server refuses a copy that is not complete.
                 --dry-run reads only, with or without a running server. Its numbers of rows are counts of now.
                 --json prints {"version", "target", "migrations": [{"number", "phase", "rows"}]}.
                 """,
             zh: """
                 服务器启动时会扩展账本的结构，并在服务的同时回填数据，因此只有跳过某个版本时才需要本命令。
                 它把每个阶段都做完：扩展、回填、收缩。可以随时中断，再次运行时继续。
+                在 PostgreSQL 上，服务器可以继续运行。服务器的角色不是表的所有者时，用 --as 指明所有者；
+                密码不写在命令行上：请用 ?passfile=、PGPASSWORD 或 ~/.pgpass。
+                --to 在没有服务器运行时把整个账本复制到空数据库，并核对副本。可以随时中断，再次运行时继续；
+                服务器拒绝未完成的副本。
                 --dry-run 只读，服务器运行与否均可；行数是当前的统计。
                 --json 输出 {"version", "target", "migrations": [{"number", "phase", "rows"}]}。
                 """),
-        flags: Configuration.flags + [.planOnly]
+        flags: Configuration.flags + [.planOnly, .owner, .copyTarget]
     ) { call in
-        let configuration = try Configuration.load(for: call)
-        let path: String
-        switch configuration.database {
-        case .sqlite(let file): path = file
+        let ledger = try Configuration.ledger(for: call, command: "migrate")
+        if let target = call.text(.copyTarget) {
+            try await CopyRun(from: ledger, to: target, .served, call).run()
+            return .done
         }
-        let run = MigrationRun(path: path, schema: .served, call: call)
+        var run = MigrationRun(ledger: ledger, schema: .served, call: call)
+        run.owner = try call.owner(of: ledger)
         do {
             try await run.run(dry: call.isSet(.planOnly))
         } catch let error as DatabaseError {
-            throw error.failure(ledger: shown(path))
+            throw (run.owner.map(LedgerLocation.postgres) ?? ledger).failure(error)
         }
         return .done
     }
@@ -48,12 +84,17 @@ extension Command {
 
 /// One `till migrate`.
 struct MigrationRun: Sendable {
-    let path: String
+    let ledger: LedgerLocation
     let schema: DatabaseSchema
     let call: Invocation
+    /// The role that owns the tables of PostgreSQL, where it is not the server's.
+    var owner: PostgresLocation?
 
-    /// Rows in one commit: nothing else waits for it.
-    private static let batch = 5_000
+    /// Where this command reads and migrates.
+    private var reading: LedgerLocation { owner.map(LedgerLocation.postgres) ?? ledger }
+
+    /// Rows in one commit: nothing else waits for a file. On a shared ledger servers may be running.
+    private var batch: Int { ledger.file == nil ? 500 : 5_000 }
 
     /// A migration that is still to run, or a backfill that is not finished.
     struct Step: Sendable, Hashable {
@@ -64,14 +105,15 @@ struct MigrationRun: Sendable {
     }
 
     func run(dry isDry: Bool) async throws {
-        let version = try SQLiteDatabase.version(of: path, options: .init(schema))
+        let version = try reading.version(schema)
         let steps = try await steps(from: version)
+        report(version, steps)
         guard !steps.isEmpty else {
-            report(version, steps)
+            // The role of the servers may be new.
+            if owner != nil, !isDry { try await migrate(to: schema) }
             say("the ledger is up to date", "账本的结构已是最新")
             return
         }
-        report(version, steps)
         guard !isDry else { return }
         // A contract is only run on a file whose earlier backfills are finished, so each part ends before one.
         let contracts = steps.filter { $0.phase == .contract }.map { $0.number - 1 }
@@ -84,7 +126,7 @@ struct MigrationRun: Sendable {
         var steps: [Step] = []
         if version > 0 {
             let known = schema.upTo(version)
-            let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(known))
+            let ledger = try reading.open(as: .operator, known).database
             steps = try await Backfills(ledger, known).remaining().map {
                 Step(number: $0.number, phase: .backfill, rows: $0.rows)
             }
@@ -102,22 +144,20 @@ struct MigrationRun: Sendable {
 
     /// The rows of a table; 0 for one that a pending migration creates.
     private func count(_ table: StaticString, in ledger: any Database) async throws -> Int64 {
-        let name = "\(table)"
-        return try await ledger.read { connection in
-            let exists = try connection.first(
-                "SELECT count(*) AS count FROM sqlite_schema WHERE type = 'table' AND name = ?1", [.text(name)]
-            ) { $0.integer("count") }
-            guard exists == 1 else { return 0 }
+        return try await ledger.read { [reading] connection in
+            guard try reading.hasTable(table, connection) else { return 0 }
             return try connection.first("SELECT count(*) AS count FROM \(table: table)", []) { $0.integer("count") }
                 ?? 0
         }
     }
 
     private func migrate(to schema: DatabaseSchema) async throws {
-        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(schema))
+        try await ledger.migrate(schema, as: owner, grantingTo: owner == nil ? nil : ledger.role)
+        guard schema.hasBackfills else { return }
+        let ledger = try reading.open(as: .server, schema).database
         let backfills = Backfills(ledger, schema)
         do {
-            while let progress = try await backfills.fillBatch(of: Self.batch, at: call.process.clock().milliseconds) {
+            while let progress = try await backfills.fillBatch(of: batch, at: call.process.clock().milliseconds) {
                 draw(progress)
             }
         } catch {

@@ -112,9 +112,9 @@ extension Shop {
     fileprivate func lose(_ order: OrderID) async throws {
         try await ledger.write { connection in
             _ = try connection.execute(
-                "DELETE FROM order_moves WHERE order_row_id = (SELECT row_id FROM orders WHERE id = ?)",
+                "DELETE FROM order_moves WHERE order_row_id = (SELECT row_id FROM orders WHERE id = ?1)",
                 [.blob(order.bytes)])
-            _ = try connection.execute("DELETE FROM orders WHERE id = ?", [.blob(order.bytes)])
+            _ = try connection.execute("DELETE FROM orders WHERE id = ?1", [.blob(order.bytes)])
         }
     }
 }

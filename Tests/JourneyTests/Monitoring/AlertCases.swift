@@ -68,6 +68,15 @@ struct AlertCase {
             "TillCommitsSlow", at: 8, latency("till_commit_duration_seconds", slow: true),
             quiet: latency("till_commit_duration_seconds", slow: false)),
         AlertCase("TillWalletDrift", "till_wallet_drift", "1", quiet: "0"),
+        AlertCase(
+            "TillNoJobLeader", at: 4,
+            [#"till_jobs_leader{instance="a"}"#: "0+0x8", #"till_jobs_leader{instance="b"}"#: "0+0x8"],
+            quiet: [#"till_jobs_leader{instance="a"}"#: "0+0x8", #"till_jobs_leader{instance="b"}"#: "1+0x8"]),
+        AlertCase(
+            "TillStandbyLost", at: 6, ["till_synchronous_standbys": "1 1 1 0+0x8"],
+            quiet: ["till_synchronous_standbys": "0+0x12"]),
+        AlertCase("TillReplicationLag", "till_replication_lag_seconds", "60", quiet: "1", at: 7),
+        AlertCase("TillDatabaseLocks", "till_database_waiting_locks", "30", quiet: "5", at: 7),
     ]
 
     private static let work = [

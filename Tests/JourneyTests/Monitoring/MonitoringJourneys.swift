@@ -183,7 +183,10 @@ import TillThreads
             #expect((frozen["till_job_running_seconds" + job] ?? 0) >= 2_000)
             #expect(frozen["till_job_interval_seconds" + job] == 5)
             try pager.expect("TillJobFrozen", [before, frozen])
-            #expect(shop.server.jobHistory.frozen(at: shop.time.now) == ["sandboxReceipts"], "the doctor asks for them")
+            // A pass of another job that began before the clock moved ends first.
+            #expect(
+                await eventually { shop.server.jobHistory.frozen(at: shop.time.now) == ["sandboxReceipts"] },
+                "the doctor asks for them")
             #expect(await eventually { pager.log.lines(.jobFrozen).contains { $0.text("job") == "sandboxReceipts" } })
             line.isHeld = nil
             #expect(

@@ -20,7 +20,7 @@ struct Pager: Sendable {
     ///
     /// - Parameter volume: the space for the ledger.
     static func open(
-        _ reach: Reach, ledger: SQLiteDatabase.Options = .init(.ledger), line: AppleProxy? = nil,
+        _ reach: Reach, ledger: SQLiteDatabase.Options? = nil, line: AppleProxy? = nil,
         volume: Monitoring.VolumeSpace? = Monitoring.VolumeSpace(free: 1 << 40, size: 1 << 41),
         webhookSend: HTTPSend? = nil, change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Pager) async throws -> Void
@@ -37,10 +37,8 @@ struct Pager: Sendable {
         monitoring.volume = { volume }
         monitoring.waitingWrites = { 0 }
         monitoring.version = Program.version
-        var options = ledger
-        options.commitWatch = monitoring.commitWatch
         try await Shop.open(
-            reach, ledger: options,
+            reach, ledger: ledger,
             change: { configuration in
                 configuration.operators = [SecretKey(id: "prometheus", sha256: Digest.sha256.hash(token.utf8))]
                 change(&configuration)

@@ -1,9 +1,11 @@
 import Testing
 import TillServer
 import TillSimulation
+import TillTestDatabases
 
 /// The whole server, on the real driver, over a disk that loses and tears unsynced writes.
-@Suite("Power cuts under the whole server") struct PowerCutJourneys {
+@Suite("Power cuts under the whole server", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+struct PowerCutJourneys {
     @Test(
         "The power fails at any point: answers stand, complete and once, and retries end in one grant each (O6)")
     func powerCuts() async throws {

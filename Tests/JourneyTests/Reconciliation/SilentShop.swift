@@ -95,19 +95,18 @@ struct SilentShop: Sendable {
             """,
             "SELECT count(*) || ' ' || coalesce(sum(status), 0) || ' ' || coalesce(sum(moves), 0) AS count FROM orders",
             """
-            SELECT group_concat(count) AS count FROM (SELECT count(*) AS count FROM grants UNION ALL SELECT count(*) \
-            FROM postings UNION ALL SELECT count(*) FROM evidence UNION ALL SELECT count(*) FROM outbox \
-            UNION ALL SELECT count(*) FROM notifications UNION ALL SELECT count(*) FROM refused_proofs \
-            UNION ALL SELECT count(*) FROM reminders UNION ALL SELECT count(*) FROM reconciliations \
-            UNION ALL SELECT count(*) FROM differences UNION ALL SELECT count(*) FROM apple_chains \
-            UNION ALL SELECT count(*) FROM server_activity)
+            SELECT count(*) AS count FROM grants UNION ALL SELECT count(*) FROM postings UNION ALL SELECT count(*) \
+            FROM evidence UNION ALL SELECT count(*) FROM outbox UNION ALL SELECT count(*) FROM notifications \
+            UNION ALL SELECT count(*) FROM refused_proofs UNION ALL SELECT count(*) FROM reminders UNION ALL \
+            SELECT count(*) FROM reconciliations UNION ALL SELECT count(*) FROM differences UNION ALL \
+            SELECT count(*) FROM apple_chains UNION ALL SELECT count(*) FROM server_activity
             """,
             "SELECT count(*) || ' ' || coalesce(sum(amount), 0) AS count FROM balances",
             "SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) AS count FROM subscriptions",
             "SELECT count(*) || ' ' || coalesce(sum(length(body)), 0) AS count FROM proofs",
         ]
         return try await shop.ledger.read { connection in
-            try queries.map { try connection.first($0, []) { $0.text("count") } ?? "" }.joined(separator: "; ")
+            try queries.flatMap { try connection.query($0, []) { $0.text("count") } }.joined(separator: "; ")
         }
     }
 }

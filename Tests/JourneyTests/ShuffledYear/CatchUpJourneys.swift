@@ -14,7 +14,7 @@ import TillServer
             try connection.query(
                 """
                 SELECT e.decision || ' ' || e.source AS value FROM evidence e JOIN transactions t \
-                ON t.row_id = e.transaction_row_id WHERE t.id = ? ORDER BY e.row_id
+                ON t.row_id = e.transaction_row_id WHERE t.id = ?1 ORDER BY e.row_id
                 """, [.text(transaction)]
             ) { $0.text("value") }
         }

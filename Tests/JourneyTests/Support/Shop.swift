@@ -9,9 +9,13 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillSQL
 import TillSQLite
 import TillServer
+import TillTestDatabases
 import TillThreads
+
+@testable import till
 
 /// How a journey reaches the server and the store: the same test body runs both ways.
 enum Reach: String, CaseIterable, Sendable {
@@ -19,7 +23,7 @@ enum Reach: String, CaseIterable, Sendable {
     case socket = "over a socket"
 }
 
-/// The environment of one app: an emulated App Store, a server on its own SQLite file, and buyers.
+/// The environment of one app: an emulated App Store, a server with its own ledger, and buyers.
 final class Shop: Sendable {
     static let bundleID = "com.example.learn"
     static let points60 = "com.example.learn.points60"
@@ -32,7 +36,8 @@ final class Shop: Sendable {
     private let running: Locked<Server>
     private let start: @Sendable (ServerConfiguration) throws -> Server
     let emulator: Emulator
-    let ledger: SQLiteDatabase
+    let ledger: any Database
+    private let place: LedgerPlace?
     let time: TestClock
     private let toServer: HTTPSend
     private let toEmulator: HTTPSend
@@ -43,7 +48,8 @@ final class Shop: Sendable {
 
     private init(
         running: Locked<Server>, start: @escaping @Sendable (ServerConfiguration) throws -> Server,
-        emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
+        emulator: Emulator, ledger: (database: any Database, place: LedgerPlace?), time: TestClock,
+        toServer: @escaping HTTPSend,
         toEmulator: @escaping HTTPSend, storeConnection: StoreConnection, relay: Relay,
         stops: [@Sendable () async -> Void]
     ) {
@@ -51,7 +57,7 @@ final class Shop: Sendable {
         self.running = running
         self.start = start
         self.emulator = emulator
-        self.ledger = ledger
+        (self.ledger, place) = ledger
         self.time = time
         self.toServer = toServer
         self.toEmulator = toEmulator
@@ -62,7 +68,7 @@ final class Shop: Sendable {
     /// Opens a shop, runs a journey in it, and closes it in every case.
     ///
     /// - Parameters:
-    ///   - ledger: how the ledger is opened; with its own VFS it is stored there instead of in a file.
+    ///   - ledger: opens a ledger on SQLite in this way, perhaps on a VFS. Nil: on the database of this test run.
     ///   - change: changes the server's usual configuration. Roots named here are trusted besides its store's.
     ///   - time: the shared clock.
     ///   - appleEffects: the effects by which the server asks Apple about certificates.
@@ -73,7 +79,7 @@ final class Shop: Sendable {
     ///   - webhookSend: the server's connection to webhook endpoints.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.StoreEnvironment> = [.sandbox],
-        ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
+        ledger: SQLiteDatabase.Options? = nil,
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
         appleEffects: AppleEffects? = nil, line: AppleProxy? = nil, store: TillBilling.StoreEnvironment = .sandbox,
         log: LogRecorder = LogRecorder(), monitoring: Monitoring = Monitoring(), webhookSend: HTTPSend? = nil,
@@ -118,7 +124,7 @@ final class Shop: Sendable {
     }
 
     private static func create(
-        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
+        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options?, _ folder: URL,
         _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleProxy?), _ face: TillBilling.StoreEnvironment,
         _ own: (log: LogRecorder, monitoring: Monitoring, webhookSend: HTTPSend?)
     ) async throws -> Shop {
@@ -133,8 +139,7 @@ final class Shop: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { url, request async throws(HTTPError) in try await relay.send(url, request) })
-        let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
-        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
+        let (ledger, place) = try open(options, folder, own.monitoring)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
         let asks = try await apple.line?.clients(of: emulator, time: time, log: own.log.log)
@@ -151,12 +156,13 @@ final class Shop: Sendable {
         let closeFiles: @Sendable () async -> Void = {
             await ledger.close()
             await storeFile.close()
+            #expect(throws: Never.self) { try place?.remove() }
         }
         switch reach {
         case .inProcess:
             relay.target = answer
             return Shop(
-                running: running, start: start, emulator: emulator, ledger: ledger, time: time,
+                running: running, start: start, emulator: emulator, ledger: (ledger, place), time: time,
                 toServer: { _, request in await answer(request) },
                 toEmulator: { _, request in await emulator.respond(to: request) },
                 storeConnection: .inProcess { request in await emulator.respond(to: request) }, relay: relay,
@@ -172,7 +178,7 @@ final class Shop: Sendable {
             apple.line?.toStore = fetch.to(storeURL)
             relay.target = { (try? await fetch.send(serverURL + $0.path, $0)) ?? HTTPResponse(status: 599) }
             return Shop(
-                running: running, start: start, emulator: emulator, ledger: ledger, time: time,
+                running: running, start: start, emulator: emulator, ledger: (ledger, place), time: time,
                 toServer: fetch.to(serverURL),
                 toEmulator: fetch.to(storeURL),
                 storeConnection: try .http(storeURL), relay: relay,
@@ -182,6 +188,18 @@ final class Shop: Sendable {
                     closeFiles,
                 ])
         }
+    }
+
+    private static func open(
+        _ options: SQLiteDatabase.Options?, _ folder: URL, _ monitoring: Monitoring
+    ) throws -> (any Database, LedgerPlace?) {
+        guard var options else {
+            let place = try LedgerPlace(in: folder)
+            return (try place.open(commitWatch: monitoring.commitWatch), place)
+        }
+        options.commitWatch = monitoring.commitWatch
+        let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
+        return (try SQLiteDatabase.open(path: path, role: .server, options: options), nil)
     }
 
     private static func listener(
@@ -209,6 +227,15 @@ final class Shop: Sendable {
         change(&configuration)
         let next = try await server.changed(to: configuration)
         running.withLock { $0 = next }
+    }
+
+    /// Changes the schema beside the server, for faults in the middle of a commit.
+    func change(sqlite: SQL, postgres: String) async throws {
+        if let session = try place?.session() {
+            try session.run(postgres)
+        } else {
+            try await ledger.write { _ = try $0.execute(sqlite, []) }
+        }
     }
 
     private func close() async {

@@ -50,9 +50,12 @@ final class TillProcess: Sendable {
             }
         }
         let argv = ([program] + arguments).map { strdup($0) } + [nil]
-        defer { for argument in argv { free(argument) } }
+        // `till` takes a variable with a name like one of its own for a typing error.
+        let variables = ProcessInfo.processInfo.environment.filter { $0.key != "TILL_TEST_DATABASE" }
+        let envp = variables.map { strdup("\($0.key)=\($0.value)") } + [nil]
+        defer { for text in argv + envp { free(text) } }
         var child: pid_t = 0
-        let code = posix_spawn(&child, program, &actions, nil, argv, environ)
+        let code = posix_spawn(&child, program, &actions, nil, argv, envp)
         for end in [stdin.read, stdout.write, stderr.write] { close(end) }
         guard code == 0 else {
             for end in [stdin.write, stdout.read, stderr.read] { close(end) }

@@ -1,6 +1,7 @@
 import Testing
 import TillSQL
 import TillSQLite
+import TillTestDatabases
 
 @testable import TillLedger
 
@@ -17,7 +18,7 @@ import TillSQLite
 
     @Test("No table and no column has a name that PostgreSQL reserves")
     func names() async throws {
-        try await withLedger { ledger in
+        try await withLedger(on: .sqlite) { ledger in
             let names = try await ledger.read { connection in
                 try connection.query(
                     """

@@ -6,7 +6,8 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillLedger
-import TillSQLite
+import TillSQL
+import TillTestDatabases
 import TillThreads
 
 @testable import TillServer
@@ -25,11 +26,11 @@ final class DashboardServer: Sendable {
     /// The server that answers; `reload` replaces it.
     var server: Server { running.withLock { $0 } }
     private let running: Locked<Server>
-    let ledger: SQLiteDatabase
+    let ledger: any Database
     let emulator: Emulator
     let time: StandingClock
 
-    private init(server: Server, ledger: SQLiteDatabase, emulator: Emulator, time: StandingClock) {
+    private init(server: Server, ledger: any Database, emulator: Emulator, time: StandingClock) {
         running = Locked(server)
         self.ledger = ledger
         self.emulator = emulator
@@ -43,6 +44,9 @@ final class DashboardServer: Sendable {
         let next = try await server.changed(to: configuration)
         running.withLock { $0 = next }
     }
+
+    /// Lets another server answer, as a balancer in front of several does.
+    func turn(to server: Server) { running.withLock { $0 = server } }
 
     static func open(
         operators: [String] = [operatorToken], hosts: [String] = [],
@@ -60,8 +64,8 @@ final class DashboardServer: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { _, _ async throws(HTTPError) in throw HTTPError(.cannotConnect, "no server listens") })
-        let ledger = try SQLiteDatabase.open(
-            path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
+        let place = try LedgerPlace(in: folder)
+        let ledger = try place.open()
         var configuration = ServerConfiguration(
             catalog: catalog,
             apple: AppleTrust(
@@ -77,17 +81,18 @@ final class DashboardServer: Sendable {
         let server = try Server(
             configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
         let dashboardServer = DashboardServer(server: server, ledger: ledger, emulator: emulator, time: time)
-        func close() async {
+        func close() async throws {
             await ledger.close()
             await storeFile.close()
+            try place.remove()
         }
         do {
             try await visit(dashboardServer)
         } catch {
-            await close()
+            try await close()
             throw error
         }
-        await close()
+        try await close()
     }
 
     private static let catalog = Catalog(products: [

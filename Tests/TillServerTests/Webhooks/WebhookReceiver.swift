@@ -6,7 +6,7 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSQL
-import TillSQLite
+import TillTestDatabases
 import TillThreads
 
 @testable import TillLedger
@@ -35,7 +35,7 @@ final class WebhookReceiver: Sendable {
     static let olderSecret = "whsec_" + Base64.encode([UInt8](repeating: 7, count: 32))
     static let secretKey = "sk_mailroom_0123456789abcdef"
 
-    let ledger: SQLiteDatabase
+    let ledger: any Database
     let faulty: FaultyLedger
     let time = StandingClock()
     let server: Server
@@ -43,8 +43,8 @@ final class WebhookReceiver: Sendable {
     private let receiver = Locked<Handler> { _ in HTTPResponse(status: 204) }
     private let job = Locked<WebhookDeliveries?>(nil)
 
-    private init(_ path: String, _ endpoints: [WebhookEndpoint]) throws {
-        ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
+    private init(_ ledger: any Database, _ endpoints: [WebhookEndpoint]) throws {
+        self.ledger = ledger
         faulty = FaultyLedger(ledger)
         var configuration = ServerConfiguration(
             catalog: Catalog(products: []),
@@ -72,18 +72,9 @@ final class WebhookReceiver: Sendable {
     static func open(_ endpoints: [WebhookEndpoint]? = nil, _ visit: (WebhookReceiver) async throws -> Void)
         async throws
     {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let receiver = try WebhookReceiver(
-            folder.appendingPathComponent("till.db").path, try endpoints ?? [endpoint("backend")])
-        do {
-            try await visit(receiver)
-        } catch {
-            await receiver.ledger.close()
-            throw error
+        try await withLedger { ledger in
+            try await visit(WebhookReceiver(ledger, try endpoints ?? [endpoint("backend")]))
         }
-        await receiver.ledger.close()
     }
 
     /// Restarts as after a crash: only the ledger remains.
@@ -153,10 +144,12 @@ final class WebhookReceiver: Sendable {
 
 /// A ledger whose writes fail on demand, as if the process had died before them.
 final class FaultyLedger: Database {
-    private let ledger: SQLiteDatabase
+    private let ledger: any Database
     private let isBroken = Locked(false)
 
-    init(_ ledger: SQLiteDatabase) { self.ledger = ledger }
+    init(_ ledger: any Database) { self.ledger = ledger }
+
+    var isShared: Bool { ledger.isShared }
 
     func breakDown(_ broken: Bool = true) { isBroken.withLock { $0 = broken } }
 

@@ -24,6 +24,7 @@ extension Server {
     /// In the order of `MetricDefinition.all`. Ages in the ledger are by its clock, the others by this machine's.
     private func metrics(_ health: Health, at now: Instant) async -> [Metric] {
         let started = monitoring.stopwatch()
+        async let figures = databaseFigures()
         let fromLedger = await ledgerMetrics(at: clock())
         let seconds = fromLedger.isKnown ? Double(monitoring.stopwatch() - started) / 1e9 : nil
         let own = [
@@ -40,11 +41,20 @@ extension Server {
             Metric(.diskFree, health.volume.map { Double($0.free) }),
             Metric(.diskSize, health.volume.map { Double($0.size) }), Metric(.ledgerRead, seconds),
         ]
+        let database = DatabaseFigures.metrics(await figures)
         let apple =
             monitoring.apple.metrics(at: now) + AppleFigures.budget(of: ledger.serverAPI, [.production, .sandbox])
         let callers = requestFigures.metrics + limiter.metrics + unpaidRows.metrics + keyMetrics(at: now)
-        return own + callers + monitoring.commits.metrics + disk + jobHistory.metrics(at: now)
+        let jobs = jobHistory.metrics(at: now) + jobLease.metrics(isShared: self.database.isShared, at: now)
+        return own + callers + monitoring.commits.metrics + disk + database + jobs
             + walletCheck.metrics(at: clock()) + apple + fromLedger.metrics
+    }
+
+    /// Nil also if the database does not answer in time.
+    private func databaseFigures() async -> DatabaseFigures? {
+        guard database.isShared else { return nil }
+        let figures = await scrapes.run(Self.ledgerPatience, monitoring.within) { await monitoring.database() }
+        return figures ?? nil
     }
 
     private func ledgerMetrics(at now: Instant) async -> (metrics: [Metric], isKnown: Bool) {

@@ -1,0 +1,133 @@
+import TillSQL
+
+/// One body's use of a connection. It ends with the body; later calls fail.
+final class PostgresConnection: Connection {
+    private var transaction: PostgresTransaction?
+    private let isReading: Bool
+    /// Keys that the body found and the transaction does not hold.
+    private(set) var undeclared: Set<LockKey> = []
+    /// How many ids the body drew, by table.
+    private(set) var drawn: [String: Int] = [:]
+    /// Set when a statement failed. The body is then not committed, even if it ignores the error.
+    private(set) var brokenBy: DatabaseError?
+
+    /// Whether the body ends at the first statement after it found an undeclared key, because it runs again anyway. A
+    /// body that finds further keys then runs to its end, to find them all at once.
+    private let endsAtNewKey: Bool
+
+    init(_ transaction: PostgresTransaction, isReading: Bool, endsAtNewKey: Bool = false) {
+        self.transaction = transaction
+        self.isReading = isReading
+        self.endsAtNewKey = endsAtNewKey
+    }
+
+    func end() { transaction = nil }
+
+    private func usable() throws(DatabaseError) -> PostgresTransaction {
+        guard let transaction else {
+            throw DatabaseError(.other, "the connection was used after its body had returned")
+        }
+        if let brokenBy { throw brokenBy }
+        if endsAtNewKey, !undeclared.isEmpty {
+            throw DatabaseError(.busy, "the body runs again with the keys that it has found")
+        }
+        return transaction
+    }
+
+    func lock(_ keys: [LockKey]) {
+        guard let held = transaction?.keys else { return }
+        for key in keys where !held.contains(key) { undeclared.insert(key) }
+    }
+
+    func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
+        let transaction = try usable()
+        let name = "\(table)"
+        drawn[name, default: 0] += count
+        if let ids = transaction.takeIDs(count, of: name) { return ids }
+        return PostgresTransaction.ids(try exchange([PostgresTransaction.draw(count, of: name)], transaction)[0])
+    }
+
+    func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
+        let transaction = try usable()
+        for statement in statements { try check(statement.sql, statement.values, transaction) }
+        let results = try exchange(statements.map { Command($0.sql, $0.values) }, transaction)
+        var answer: [StatementResult] = []
+        for (statement, result) in zip(statements, results) {
+            answer.append(
+                StatementResult(
+                    of: statement.sql, changes: result.changes, names: result.names, values: try result.values()))
+        }
+        return answer
+    }
+
+    func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int {
+        let transaction = try usable()
+        try check(sql, values, transaction)
+        return try exchange([Command(sql, values)], transaction)[0].changes
+    }
+
+    func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) {
+        let transaction = try usable()
+        try check(sql, values, transaction)
+        transaction.append(Command(sql, values))
+    }
+
+    func prefetch(_ statements: () throws -> [Statement]) throws {
+        let transaction = try usable()
+        let new = try statements().filter { transaction.fetched($0) == nil }
+        for statement in new { try check(statement.sql, statement.values, transaction) }
+        let results = try exchange(new.map { Command($0.sql, $0.values) }, transaction)
+        for (statement, result) in zip(new, results) { transaction.keep(result, of: statement) }
+    }
+
+    func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
+        let transaction = try usable()
+        try check(sql, values, transaction)
+        if let table = transaction.handle.text(of: sql).changedTable {
+            try transaction.handle.loadKeyColumns(of: table)
+        }
+        let result = try exchange([Command(sql, values, returnsID: true)], transaction)[0]
+        guard result.rowCount > 0 else { return result.changes > 0 ? 0 : nil }
+        guard let place = result.place(of: "row_key") else { return 0 }
+        return result.integer(0, place)
+    }
+
+    func query<Value>(
+        _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
+    ) throws -> [Value] {
+        let transaction = try usable()
+        let statement = Statement(sql, values)
+        if let known = transaction.fetched(statement) { return try known.rows(of: sql, read) }
+        try check(sql, values, transaction)
+        let result = try exchange([Command(sql, values)], transaction)[0]
+        // A body that writes has its keys to itself: what it reads stays so until it changes it.
+        if !isReading, result.rowCount <= Self.mostKeptRows { transaction.keep(result, of: statement) }
+        return try result.rows(of: sql, read)
+    }
+
+    private static let mostKeptRows = 64
+
+    private func exchange(
+        _ commands: [Command], _ transaction: PostgresTransaction
+    ) throws(DatabaseError) -> [ResultSet] {
+        do {
+            return try transaction.exchange(commands)
+        } catch {
+            brokenBy = error
+            throw error
+        }
+    }
+
+    private func check(
+        _ sql: SQL, _ values: [SQLValue], _ transaction: PostgresTransaction
+    ) throws(DatabaseError) {
+        let text = transaction.handle.text(of: sql)
+        guard text.isAllowed else { throw DatabaseError(.other, "a body must not run this statement: \(sql)") }
+        guard text.parameterCount == values.count else {
+            throw DatabaseError(.other, "\(values.count) values for \(text.parameterCount) marks in \(sql)")
+        }
+        guard let table = text.changedTable else { return }
+        guard !isReading else { throw DatabaseError(.other, "a read cannot change anything: \(sql)") }
+        transaction.willChange(table)
+    }
+}

@@ -1,0 +1,248 @@
+import TillSQL
+
+/// One transaction on one connection. Statements whose results are not needed wait, and travel with the next statement
+/// that needs one, or with the commit.
+final class PostgresTransaction {
+    let handle: PostgresHandle
+    /// The keys whose locks this transaction takes with its first statement.
+    let keys: Set<LockKey>
+    private var kind: Kind
+    private let needingSnapshot: Set<SQL>
+    /// The first statement that a body ran.
+    private(set) var first: SQL?
+    private var waiting: [Waiting] = []
+    /// How many exchanges there were.
+    private(set) var sentCount = 0
+    private var isOpen = false
+    /// What made the transaction unusable.
+    private(set) var failure: PostgresError?
+    /// Whether a row was certainly written.
+    private(set) var hasWritten = false
+    /// Rows of queries that were made in advance, with the tables that they depend on.
+    private var fetched: [Statement: ResultSet] = [:]
+    /// Ids of new rows by table that no body has used yet.
+    private(set) var drawn: [String: [Int64]]
+
+    private struct Waiting {
+        let command: Command
+        let purpose: Purpose
+
+        enum Purpose: Equatable {
+            case control
+            case statement
+            /// The ids of new rows of this table, drawn before a body asks for them.
+            case ids(String)
+        }
+    }
+
+    enum Kind {
+        case writing
+        /// One state of the data for all queries.
+        case snapshot
+        /// One query, which needs no transaction around it. A second one is refused.
+        case query
+    }
+
+    /// The code of the refusal.
+    static let needsSnapshot = "till: snapshot"
+
+    /// - Parameters:
+    ///   - snapshotsFor: first statements of bodies that make several queries.
+    ///   - ids: of new rows by table, which an earlier transaction drew and did not use.
+    init(
+        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = [],
+        ids: [String: [Int64]] = [:]
+    ) {
+        self.handle = handle
+        self.keys = keys
+        self.kind = kind
+        needingSnapshot = queries
+        drawn = ids
+        switch kind {
+        case .writing:
+            control("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            if !keys.isEmpty { waiting.append(Waiting(command: Self.lock(keys), purpose: .control)) }
+        case .snapshot: beginSnapshot()
+        case .query: break
+        }
+    }
+
+    private func beginSnapshot() {
+        kind = .snapshot
+        control("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    }
+
+    /// The locks are taken in the order of the array, which is the same for all servers.
+    private static func lock(_ keys: Set<LockKey>) -> Command {
+        let numbers = Set(keys.map(\.lockNumber)).sorted()
+        return Command(
+            "SELECT pg_advisory_xact_lock(key) FROM unnest(string_to_array(?1, ',')::bigint[]) AS key",
+            [.text(numbers.map { "\($0)" }.joined(separator: ","))])
+    }
+
+    // MARK: Statements
+
+    /// Sends what waits and these commands in one exchange.
+    ///
+    /// - Returns: the results of these commands.
+    func exchange(_ commands: [Command]) throws(DatabaseError) -> [ResultSet] {
+        if let failure { throw failure.error }
+        guard !commands.isEmpty else { return [] }
+        if first == nil {
+            first = commands[0].sql
+            if kind == .query, commands.count > 1 || needingSnapshot.contains(commands[0].sql) { beginSnapshot() }
+        }
+        let before = waiting
+        waiting = []
+        sentCount += 1
+        isOpen = kind != .query
+        do throws(PostgresError) {
+            guard kind != .query || sentCount == 1 else {
+                let error = DatabaseError(.busy, "the read runs again in one snapshot")
+                throw PostgresError(code: Self.needsSnapshot, error, isLost: false)
+            }
+            let results = try handle.exchange(before.map(\.command) + commands)
+            for (waiting, result) in zip(before, results) {
+                note(waiting.command, result)
+                if case .ids(let table) = waiting.purpose { addIDs(Self.ids(result), of: table) }
+            }
+            let own = Array(results.suffix(commands.count))
+            for (command, result) in zip(commands, own) { note(command, result) }
+            return own
+        } catch {
+            failure = error
+            throw error.error
+        }
+    }
+
+    private func note(_ command: Command, _ result: ResultSet) {
+        let text = handle.text(of: command.sql)
+        if text.changedTable != nil, result.changes > 0 { hasWritten = true }
+    }
+
+    /// Lets a command wait for the next exchange.
+    func append(_ command: Command) { waiting.append(Waiting(command: command, purpose: .statement)) }
+
+    func control(_ sql: SQL) { waiting.append(Waiting(command: Command(sql), purpose: .control)) }
+
+    var mark: Int { waiting.count }
+
+    /// Removes what was appended since `mark`, if nothing was sent since.
+    func removeWaiting(from mark: Int) { waiting.removeSubrange(min(mark, waiting.count)...) }
+
+    func willChange(_ table: String?) {
+        guard !fetched.isEmpty else { return }
+        guard let table else { return fetched = [:] }
+        fetched = fetched.filter { !handle.text(of: $0.key.sql).tables.contains(table) }
+    }
+
+    func forgetFetched() { fetched = [:] }
+
+    func keep(_ result: ResultSet, of statement: Statement) { fetched[statement] = result }
+
+    func fetched(_ statement: Statement) -> ResultSet? { fetched.isEmpty ? nil : fetched[statement] }
+
+    // MARK: Row ids
+
+    /// Ids that no body has used yet; nil if there are too few.
+    func takeIDs(_ count: Int, of table: String) -> [Int64]? {
+        guard let known = drawn[table], known.count >= count else { return nil }
+        drawn[table] = Array(known.dropFirst(count))
+        return Array(known.prefix(count))
+    }
+
+    private func addIDs(_ ids: [Int64], of table: String) { drawn[table, default: []] += ids }
+
+    static func ids(_ result: ResultSet) -> [Int64] {
+        (0..<Int32(result.rowCount)).compactMap { result.integer($0, 0) }
+    }
+
+    /// The next exchange brings ids of new rows.
+    func drawAhead(_ count: Int, of table: String) {
+        let missing = count - (drawn[table]?.count ?? 0)
+        guard missing > 0 else { return }
+        waiting.append(Waiting(command: Self.draw(missing, of: table), purpose: .ids(table)))
+    }
+
+    static func draw(_ count: Int, of table: String) -> Command {
+        Command(
+            """
+            SELECT nextval(pg_get_serial_sequence(?1, 'row_id')::regclass) AS id FROM generate_series(1::bigint, ?2)
+            """, [.text(table), .integer(Int64(count))])
+    }
+
+    // MARK: The end
+
+    /// Commits. A transaction that wrote nothing still writes to PostgreSQL's log, so that its answer rests on
+    /// nothing that a standby lacks (docs/decisions/0072).
+    ///
+    /// - Throws: an error with `mayHaveCommitted` if the outcome is unknown.
+    func commit() throws(PostgresError) {
+        if let failure { throw failure }
+        guard isOpen || waiting.contains(where: { $0.purpose == .statement }) else { return }
+        var all = waiting.filter { if case .ids = $0.purpose { false } else { true } }.map(\.command)
+        waiting = []
+        let writes = hasWritten || all.contains { handle.text(of: $0.sql).alwaysWrites }
+        if !writes { all.append(Command("SELECT pg_logical_emit_message(true, 'till', '')")) }
+        all.append(Command("COMMIT"))
+        _ = handle.takeWarning()
+        // A waiting statement may fail in this exchange, which then leaves a transaction to roll back.
+        isOpen = true
+        do throws(PostgresError) {
+            let results = try handle.exchange(all)
+            isOpen = false
+            guard results.last?.tag == "COMMIT" else {
+                throw PostgresError(
+                    code: "", DatabaseError(.other, "the commit was answered \(results.last?.tag ?? "")"), isLost: false
+                )
+            }
+        } catch {
+            failure = error
+            guard error.isLost else { throw error }
+            throw PostgresError(code: error.code, error.error.inDoubt, isLost: true)
+        }
+        if let warning = handle.takeWarning() {
+            // The row is on this server; whether it is on a standby is unknown.
+            throw PostgresError(code: "", DatabaseError(.busy, warning).inDoubt, isLost: false)
+        }
+    }
+
+    /// Ends a snapshot.
+    func end() throws(PostgresError) {
+        guard isOpen, failure == nil else { return }
+        isOpen = false
+        _ = try handle.exchange([Command("COMMIT")])
+    }
+
+    /// - Returns: whether the connection can be used further.
+    func rollBack() -> Bool {
+        if let failure, failure.needsOtherServer { return false }
+        waiting = []
+        guard isOpen else { return true }
+        isOpen = false
+        do throws(PostgresError) {
+            _ = try handle.exchange([Command("ROLLBACK")])
+            return true
+        } catch {
+            return false
+        }
+    }
+}
+
+extension DatabaseError {
+    /// The same error, marked as one that may have occurred after the commit.
+    var inDoubt: DatabaseError { DatabaseError(kind, detail, mayHaveCommitted: true) }
+}
+
+extension LockKey {
+    /// The number of its advisory lock: the same on every server and in every version. Two keys that share a number
+    /// only wait for each other.
+    var lockNumber: Int64 {
+        // FNV-1a, then the finalizer of MurmurHash3, which spreads keys that differ in their last character.
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in "\(kind)\u{0}\(id)".utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        hash = (hash ^ hash >> 33) &* 0xFF51_AFD7_ED55_8CCD
+        hash = (hash ^ hash >> 33) &* 0xC4CE_B9FE_1A85_EC53
+        return Int64(bitPattern: hash ^ hash >> 33)
+    }
+}
