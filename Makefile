@@ -85,7 +85,7 @@ simulate: ## whole worlds from seeds: nothing paid is lost (hours; SEEDS=500) ·
 
 # The debug build, as the demo: what is asked here is whether, not how fast.
 soak: ## kill the real programs at random for half an hour, then audit · 随机强杀真实进程半小时，然后审计
-	@scripts/install-packages build $(if $(DATABASE),test)
+	@scripts/install-packages build $(if $(filter postgres,$(DATABASE)),test)
 	@DATABASE='$(DATABASE)' MINUTES='$(MINUTES)' SEED='$(SEED)' JSON='$(JSON)' KEEP='$(KEEP)' scripts/soak
 
 # libFuzzer and the address sanitizer come with the Swift toolchain.

@@ -30,7 +30,7 @@ struct Killer: Sendable {
         var random = SeededRandom(seed: seed, player: "killer of the server")
         var ofDatabase = SeededRandom(seed: seed, player: "killer of the database")
         while try await rest(random.duration(5...40), until: deadline) {
-            if let cluster, ofDatabase.occurs(0.5) {
+            if let cluster, tally.all(.kills)["database"] == nil || ofDatabase.occurs(0.5) {
                 try await kill(cluster, &ofDatabase, until: deadline)
                 if ofDatabase.occurs(0.6) { continue }
             }

@@ -115,7 +115,8 @@ package struct LedgerPlace: Sendable {
     }
 
     private static func damages(_ session: PostgresSession) throws -> [String] {
-        try session.run("CREATE EXTENSION IF NOT EXISTS amcheck")
+        // A copy may have it; PostgreSQL would say so on stderr.
+        try session.run("SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS amcheck")
         let rows = try session.run(
             """
             SELECT c.relname || ', block ' || v.blkno || ': ' || v.msg FROM pg_class c CROSS JOIN LATERAL \
