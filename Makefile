@@ -15,7 +15,7 @@ DATABASE ?=
 # `make fuzz FUZZ_SECONDS=1800 JOBS=2`: seconds for each target, targets at a time.
 FUZZ_SECONDS ?= 60
 JOBS ?= 1
-# `make soak MINUTES=1 SEED=7 JSON=1 KEEP=directory`
+# `make soak DATABASE=postgres MINUTES=1 SEED=7 JSON=1 KEEP=directory`
 MINUTES ?= 30
 SEED ?=
 JSON ?=
@@ -85,8 +85,8 @@ simulate: ## whole worlds from seeds: nothing paid is lost (hours; SEEDS=500) ·
 
 # The debug build, as the demo: what is asked here is whether, not how fast.
 soak: ## kill the real programs at random for half an hour, then audit · 随机强杀真实进程半小时，然后审计
-	@scripts/install-packages build
-	@MINUTES='$(MINUTES)' SEED='$(SEED)' JSON='$(JSON)' KEEP='$(KEEP)' scripts/soak
+	@scripts/install-packages build $(if $(filter postgres,$(DATABASE)),test)
+	@DATABASE='$(DATABASE)' MINUTES='$(MINUTES)' SEED='$(SEED)' JSON='$(JSON)' KEEP='$(KEEP)' scripts/soak
 
 # libFuzzer and the address sanitizer come with the Swift toolchain.
 fuzz: ## feed the readers of proofs and requests with hostile input · 用恶意输入轰炸凭证与请求的读取代码

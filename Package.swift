@@ -157,12 +157,12 @@ let package = Package(
             name: "TillSoak",
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
-                "TillSQL", "TillLedger", "TillSQLite",
+                "TillLedger", "TillSQL", "TillTestDatabases",
             ],
             path: "Benchmarks/TillSoak"
         ),
 
-        // Only for tests: ledgers on SQLite and on a throw-away cluster of PostgreSQL.
+        // For tests and the soak: ledgers on SQLite and on a throw-away cluster of PostgreSQL.
         .target(
             name: "TillTestDatabases",
             dependencies: ["TillThreads", "TillSQL", "TillSQLite", "TillPostgres", "TillLedger", "CTillPostgres"],
@@ -233,7 +233,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SoakTests",
-            dependencies: ["TillSoak", "TillBilling", "TillJSON", "TillSQL", "TillLedger", "TillSQLite"]
+            dependencies: ["TillSoak", "TillBilling", "TillJSON", "TillSQL", "TillLedger", "TillTestDatabases"]
         ),
         // Checks the fuzzers' properties on the seed inputs; `make fuzz` checks them on generated inputs.
         .testTarget(

@@ -1,11 +1,13 @@
 import Foundation
 import TillAppStore
 import TillBilling
+import TillTestDatabases
 
 /// The end of a soak: all programs run, no more faults occur, every app is opened once by each of its users, and the
 /// store sends undelivered notifications again. Afterwards nothing may be pending.
 struct SoakEnding: Sendable {
     let directory: SoakDirectory
+    let ledger: LedgerPlace
     let server: SupervisedProgram
     let control: StoreControl
     let crowd: Crowd
@@ -118,11 +120,11 @@ struct SoakEnding: Sendable {
         let state = try await control.get("/emulator/state")
         guard state["notifications"]?["pending"]?.int == 0 else { return false }
         // Purchases without an owner stay in the queue, with their proof in quarantine.
-        let quarantine = try await LedgerContents.quarantined(in: directory.ledger)
+        let quarantine = try await LedgerContents.quarantined(in: ledger)
         for account in Phone.accounts {
             let queue = try await control.list("/emulator/transactions?account=\(account)&unfinished=true")
             guard queue.allSatisfy({ quarantine.contains($0["transactionId"]?.string ?? "") }) else { return false }
         }
-        return try await LedgerContents.waiting(in: directory.ledger).isEmpty
+        return try await LedgerContents.waiting(in: ledger).isEmpty
     }
 }

@@ -1,7 +1,11 @@
-/// Kills the server and the store at random, and restarts them, sometimes with a delay.
+import TillTestDatabases
+
+/// Kills the server, its database and the store at random, and restarts them, sometimes with a delay.
 struct Killer: Sendable {
     let server: SupervisedProgram
     let store: SupervisedProgram
+    /// The ledger's, if it is on PostgreSQL.
+    let cluster: PostgresCluster?
     let tally: Tally
     let seed: UInt64
     /// The length of the whole chaos: a short one has shorter outages.
@@ -24,7 +28,12 @@ struct Killer: Sendable {
 
     private func killServer(until deadline: ContinuousClock.Instant) async throws {
         var random = SeededRandom(seed: seed, player: "killer of the server")
+        var ofDatabase = SeededRandom(seed: seed, player: "killer of the database")
         while try await rest(random.duration(5...40), until: deadline) {
+            if let cluster, tally.all(.kills)["database"] == nil || ofDatabase.occurs(0.5) {
+                try await kill(cluster, &ofDatabase, until: deadline)
+                if ofDatabase.occurs(0.6) { continue }
+            }
             await server.kill()
             if random.occurs(0.12) {
                 tally.add(.faults, "server away for long")
@@ -35,6 +44,21 @@ struct Killer: Sendable {
             while random.occurs(0.2) { try await server.killAtStart(after: random.duration(0...0.4)) }
             try await server.start()
         }
+    }
+
+    /// Kills the database under the running server, and now and then the server while it is away. A server is not
+    /// started without its database: it would end, as it should.
+    private func kill(
+        _ cluster: PostgresCluster, _ random: inout SeededRandom, until deadline: ContinuousClock.Instant
+    ) async throws {
+        try await cluster.kill()
+        tally.add(.kills, "database")
+        if random.occurs(0.5) { _ = try await rest(random.duration(0.2...5), until: deadline) }
+        let isAlone = random.occurs(0.7)
+        if !isAlone { await server.kill() }
+        try await cluster.start()
+        tally.add(.restarts, "database")
+        if isAlone { try await server.recover() } else { try await server.start() }
     }
 
     private func killStore(until deadline: ContinuousClock.Instant) async throws {

@@ -2,17 +2,32 @@ import Foundation
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillTestDatabases
 
 /// Runs `till emulate`, `till serve` and the apps of ten phones as real processes, with random kills and network faults
 /// for a while, then the audit.
 struct Soak: Sendable {
     let directory: SoakDirectory
+    let database: LedgerDatabase
     let chaos: Duration
     let seed: UInt64
     let say: @Sendable (String) -> Void
 
     func run() async throws -> SoakReport {
+        let cluster = try directory.makeCluster(for: database)
+        let report: Result<SoakReport, any Error>
+        do {
+            report = .success(try await run(cluster))
+        } catch {
+            report = .failure(error)
+        }
+        await cluster?.stop()
+        return try report.get()
+    }
+
+    private func run(_ cluster: PostgresCluster?) async throws -> SoakReport {
         let began = ContinuousClock.now
+        let ledger = try directory.ledger(on: cluster)
         var random = SeededRandom(seed: seed, player: "ports")
         var answers = FetchConfiguration()
         answers.connectionLimit = 256
@@ -37,15 +52,14 @@ struct Soak: Sendable {
         try await store.start()
         let control = StoreControl(url: store.url, send: fetch.send)
         let keys = try await directory.initialize(
-            serverPort: serverPort, store: store.url, root: try await control.bytes("/emulator/root.cer"),
+            ledger, serverPort: serverPort, store: store.url, root: try await control.bytes("/emulator/root.cer"),
             appleKey: try await control.get("/emulator/api-key"))
         try await server.start()
         let parts = Parts(
             store: store, server: server, control: control,
             storeLine: try FaultyProxy("store", to: store.url, seed: seed, send: fetch.send, tally: tally),
             serverLine: try FaultyProxy("server", to: server.url, seed: seed, send: fetch.send, tally: tally),
-            keys: keys,
-            tally: tally, send: fetch.send)
+            keys: keys, ledger: ledger, cluster: cluster, tally: tally, send: fetch.send)
         let report = try await live(parts)
         await parts.storeLine.close()
         await parts.serverLine.close()
@@ -59,6 +73,8 @@ struct Soak: Sendable {
         let storeLine: FaultyProxy
         let serverLine: FaultyProxy
         let keys: SoakDirectory.Keys
+        let ledger: LedgerPlace
+        let cluster: PostgresCluster?
         let tally: Tally
         let send: HTTPSend
     }
@@ -78,10 +94,11 @@ struct Soak: Sendable {
         let adversary = Adversary(
             url: parts.server.url, send: parts.send, line: parts.serverLine,
             token: parts.keys.token(of: Adversary.user), tally: tally, seed: seed)
-        let killer = Killer(server: parts.server, store: parts.store, tally: tally, seed: seed, length: chaos)
+        let killer = Killer(
+            server: parts.server, store: parts.store, cluster: parts.cluster, tally: tally, seed: seed, length: chaos)
 
         let began = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) - 60_000)
-        say("chaos for \(chaos.components.seconds) seconds, seed \(seed), in \(directory.root.path)")
+        say("chaos for \(chaos.components.seconds) seconds, seed \(seed), \(database), in \(directory.root.path)")
         let deadline = ContinuousClock.now + chaos
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await killer.run(until: deadline) }
@@ -99,11 +116,12 @@ struct Soak: Sendable {
         try await up(parts.server)
         try await faultSchedule.clear()
         let ending = SoakEnding(
-            directory: directory, server: parts.server, control: control, crowd: crowd, tally: tally, say: say,
+            directory: directory, ledger: parts.ledger, server: parts.server, control: control, crowd: crowd,
+            tally: tally, say: say,
             began: began,
             support: Support(
                 server: parts.server.url, secretKey: parts.keys.secretKey, send: parts.send, control: control,
-                ledger: directory.ledger, tally: tally))
+                ledger: parts.ledger, tally: tally))
         let claims = try await ending.run(world, seed: seed)
         return try await audit(parts, crowd, claims)
     }
@@ -131,7 +149,7 @@ struct Soak: Sendable {
             sales += try await parts.control.list("/emulator/transactions?account=\(account)&state=purchased")
                 .compactMap(Sale.init)
         }
-        var report = SoakReport(seed: seed, chaos: chaos)
+        var report = SoakReport(database: database, seed: seed, chaos: chaos)
         let total = try await parts.control.get("/emulator/state")["transactions"]?["byState"]?["purchased"]?.int ?? 0
         if Int(total) != sales.count {
             report.faults.append("the store says that \(total) were paid, and lists \(sales.count)")
@@ -140,16 +158,15 @@ struct Soak: Sendable {
             sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: SoakCatalog.points)
         audit.claims = claims
         try await parts.server.stop()
-        report.take(audit.run(try await LedgerContents.read(directory.ledger)), sales)
+        report.take(audit.run(try await LedgerContents.read(parts.ledger)), sales)
         for finding in report.findings.prefix(20) {
             guard let id = finding.transaction else { continue }
-            report.stories[id] = await PurchaseLog(transaction: id, control: parts.control, ledger: directory.ledger)
+            report.stories[id] = await PurchaseLog(transaction: id, control: parts.control, ledger: parts.ledger)
                 .lines()
         }
-        let planted = directory.root.appendingPathComponent("planted.db")
-        try FileManager.default.copyItem(atPath: directory.ledger, toPath: planted.path)
-        let lies = try await PlantedErrors(path: planted.path).plant()
-        let found = Set(audit.run(try await LedgerContents.read(planted.path)).findings.map(PlantedError.init))
+        let planted = try parts.ledger.copy(named: "planted")
+        let lies = try await PlantedErrors(ledger: planted).plant()
+        let found = Set(audit.run(try await LedgerContents.read(planted)).findings.map(PlantedError.init))
         report.lies = (
             lies.count, lies.filter { found.contains(PlantedError(kind: $0.key, transaction: $0.value)) }.count
         )

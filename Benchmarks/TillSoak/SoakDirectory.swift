@@ -1,6 +1,7 @@
 import Foundation
 import TillCrypto
 import TillJSON
+import TillTestDatabases
 
 /// The directories of a soak: one for the server, one for the store, one for each phone. Nothing in them is deleted, so
 /// that findings can be investigated.
@@ -14,8 +15,10 @@ struct SoakDirectory: Sendable {
         guard !FileManager.default.fileExists(atPath: server.path) else {
             throw SoakError("\(path) holds an earlier soak; give another directory")
         }
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
         for directory in [server, store, phones] {
-            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(
+                at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         }
         for name in ["till", "learnpoints"]
         where !FileManager.default.isExecutableFile(atPath: self.programs.appendingPathComponent(name).path) {
@@ -31,7 +34,19 @@ struct SoakDirectory: Sendable {
     var configuration: URL { server.appendingPathComponent("till.json") }
     /// Contains the key of the app's backend, for commands that call the running server.
     var secretKey: URL { server.appendingPathComponent("secret.key") }
-    var ledger: String { server.appendingPathComponent("till.db").path }
+
+    /// The cluster on which the ledger is; nil for one in a file.
+    func makeCluster(for database: LedgerDatabase) throws -> PostgresCluster? {
+        guard database == .postgres else { return nil }
+        // PostgreSQL runs as another user than root, and has to reach its own folder in here.
+        try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: root.path)
+        return try PostgresCluster(in: root.appendingPathComponent("database", isDirectory: true).path)
+    }
+
+    /// Where the server makes its ledger.
+    func ledger(on cluster: PostgresCluster?) throws -> LedgerPlace {
+        try cluster.map { try LedgerPlace(in: $0) } ?? LedgerPlace(.sqlite, in: server)
+    }
 
     // MARK: The server's files
 
@@ -50,10 +65,10 @@ struct SoakDirectory: Sendable {
         }
     }
 
-    /// Runs `till init`, then configures the server for this store: its root, its key, its address.
-    func initialize(serverPort: UInt16, store url: String, root certificate: [UInt8], appleKey: JSONValue) async throws
-        -> Keys
-    {
+    /// Runs `till init`, then configures the server for this ledger and this store: its root, its key, its address.
+    func initialize(
+        _ ledger: LedgerPlace, serverPort: UInt16, store url: String, root certificate: [UInt8], appleKey: JSONValue
+    ) async throws -> Keys {
         let log = server.appendingPathComponent("init.log")
         let child = try Child(till, ["init", server.path, "--json"], log: log)
         guard await child.end() == .exit(0), let made = try? JSONValue(decoding: child.output),
@@ -69,6 +84,7 @@ struct SoakDirectory: Sendable {
         try write("apple.p8", Array((appleKey["privateKey"]?.string ?? "").utf8))
         try write("catalog.json", Array(SoakCatalog.catalog.encoded(pretty: true).utf8))
         var settings = try JSONValue(decoding: try Data(contentsOf: configuration)).object ?? [:]
+        settings["database"] = .string(ledger.address)
         settings["listen"] = .string("127.0.0.1:\(serverPort)")
         settings["apple"] = [
             "bundleId": .string(SoakCatalog.bundleID), "environments": ["Sandbox"], "roots": ["root.cer"],

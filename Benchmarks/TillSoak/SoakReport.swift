@@ -1,7 +1,10 @@
 import TillJSON
+import TillTestDatabases
 
 /// The result of a soak, in figures.
 struct SoakReport: Sendable {
+    /// Where the server's ledger was.
+    let database: LedgerDatabase
     let seed: UInt64
     let chaos: Duration
     var tally = Tally()
@@ -20,7 +23,8 @@ struct SoakReport: Sendable {
     private var waits: [Int64] = []
     private var seconds: Int64 = 0
 
-    init(seed: UInt64, chaos: Duration) {
+    init(database: LedgerDatabase, seed: UInt64, chaos: Duration) {
+        self.database = database
         self.seed = seed
         self.chaos = chaos
     }
@@ -57,6 +61,7 @@ struct SoakReport: Sendable {
 
     var json: JSONValue {
         var members = tally.json
+        members["database"] = .string(database.rawValue)
         members["seed"] = .string(String(seed))
         members["chaosSeconds"] = .int(chaos.components.seconds)
         members["seconds"] = .int(seconds)
@@ -99,7 +104,7 @@ struct SoakReport: Sendable {
         lines.append("memory at most: \(memory.joined(separator: ", "))")
         lines.append("planted lies found: \(lies.found) of \(lies.planted)")
         lines.append(
-            "\(paid) paid in \(seconds) s (\(renewals) of them renewals, \(revoked) taken back), "
+            "\(database): \(paid) paid in \(seconds) s (\(renewals) of them renewals, \(revoked) taken back), "
                 + "\(tally.total(.kills)) kills with signal 9, \(tally.total(.faults)) faults: \(count(.lost)) lost, "
                 + "\(count(.grantedTwice)) granted twice, \(count(.misattributed)) misattributed, "
                 + "\(count(.forgedGranted)) granted unpaid, \(findings.count) findings in all, "

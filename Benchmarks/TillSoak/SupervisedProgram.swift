@@ -69,6 +69,15 @@ final class SupervisedProgram: Sendable {
         throw SoakError("the \(name) can't be started; its log is \(directory.path)/\(name).log")
     }
 
+    /// Waits until it is ready again without a restart, after what it needs was away.
+    func recover() async throws {
+        for _ in 0..<600 {
+            if try await isReady() { return }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        state.withLock { $0.surprises.append("the \(name) was not ready half a minute after its database was back") }
+    }
+
     private func launch() throws -> Child {
         let child = try Child(
             program, arguments, log: directory.appendingPathComponent("\(name).log"),

@@ -1,6 +1,7 @@
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillTestDatabases
 
 /// The app's support: assigns purchases without a signed token, which nothing else could attribute, to the first user
 /// of the customer's phone, through the server's API for such claims.
@@ -9,7 +10,7 @@ struct Support: Sendable {
     let secretKey: String
     let send: HTTPSend
     let control: StoreControl
-    let ledger: String
+    let ledger: LedgerPlace
     let tally: Tally
 
     /// - Returns: by transaction, the user who received it. Empty if this server has no such API.

@@ -3,7 +3,7 @@ import Testing
 import TillBilling
 import TillLedger
 import TillSQL
-import TillSQLite
+import TillTestDatabases
 
 @testable import TillSoak
 
@@ -82,7 +82,7 @@ struct AuditTests {
         let strangers = Self.audit([Self.sale(token: UniqueID(high: 9, low: 9))], Self.contents())
         #expect(strangers.findings.map(\.kind) == [.contents])
         var broken = Self.contents()
-        broken.unbalanced = ["2 ann points"]
+        broken.violations = ["2 ann points"]
         broken.damage = ["row 3 missing from index"]
         broken.waiting = ["notification n"]
         broken.moves = [Self.order: [.prepared, .completed, .failed]]
@@ -119,6 +119,7 @@ struct AuditTests {
         }
     }
 
+    /// Purchases with all of their rows.
     private static func fill(_ connection: any Connection) throws {
         try connection.execute("INSERT INTO customers (user_id, first_seen) VALUES ('ann', 1)", [])
         for number in 1...count {
@@ -127,50 +128,62 @@ struct AuditTests {
             try connection.execute(
                 """
                 INSERT INTO orders (row_id, id, customer_id, product, quantity, status, price, currency, \
-                environment, transaction_id, created_at, updated_at, moves, id_source) VALUES (?, ?, 1, ?, 1, 1, 600, \
-                'CNY', 2, ?, 1, 1, 1, 5)
+                environment, transaction_id, created_at, updated_at, moves, id_source) VALUES (?1, ?2, 1, ?3, 1, 1, \
+                600, 'CNY', 2, ?4, 1, 1, 2, 5)
                 """, [key, order, .text(product), id])
+            try connection.execute(
+                "INSERT INTO order_moves VALUES (?1, 1, 0, 0, ''), (?1, 2, 1, 0, '')", [key])
             try connection.execute(
                 """
                 INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, token, \
                 purchased_at, signed_at, state, order_row_id, received_at) \
-                VALUES (?, 2, ?, ?, ?, 1, ?, 1000, 1000, 1, ?, 1000)
-                """, [key, id, id, .text(product), order, key])
+                VALUES (?1, 2, ?2, ?2, ?3, 1, ?4, 1000, 1000, 1, ?1, 1000)
+                """, [key, id, .text(product), order])
+            try connection.execute(
+                "INSERT INTO proofs (transaction_row_id, kind, body) VALUES (?1, 1, ?2)", [key, order])
+            try connection.execute(
+                """
+                INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind) \
+                VALUES (?1, ?1, 2000, 'granted', 'token', 'app', 'apple')
+                """, [key])
             try connection.execute(
                 """
                 INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, at) \
-                VALUES (?, ?, ?, 1, 2000)
-                """,
-                [key, order, key])
+                VALUES (?1, ?2, ?1, 1, 2000)
+                """, [key, order])
+            try connection.execute(
+                """
+                INSERT INTO outbox (row_id, event_id, type, customer_id, user_sequence, transaction_row_id, at, \
+                revision, version, body) VALUES (?1, ?2, 'grant.created', 1, ?1, ?1, 2000, 1, 1, '{}')
+                """, [key, order])
+            try connection.execute("INSERT INTO event_positions (position, event_row_id) VALUES (?1, ?1)", [key])
             let posting = Posting(
                 environment: .sandbox, userID: UserID("ann"), contra: .sold, currency: "points", amount: 60,
-                kind: .purchase,
-                reference: "", at: Instant(milliseconds: 2_000))
+                kind: .purchase, reference: "", at: Instant(milliseconds: 2_000))
             try LedgerTable(connection).post(posting, grant: number)
         }
     }
 
-    @Test("On a ledger's file it finds nothing, and then every planted contradiction")
-    func planted() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let path = folder.appendingPathComponent("till.db").path
-        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
-        try await ledger.write { try Self.fill($0) }
-        await ledger.close()
-        let owners = Dictionary(
-            uniqueKeysWithValues: Self.sales().compactMap { sale in sale.token.map { ($0, "ann") } })
-        let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: SoakCatalog.points)
-        let before = audit.run(try await LedgerContents.read(path))
-        #expect(before.findings.isEmpty, "\(before.findings)")
-        #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))
+    @Test("In a ledger it finds nothing, and then every planted contradiction", arguments: LedgerDatabase.each)
+    func planted(_ database: LedgerDatabase) async throws {
+        try await withLedgerPlace(on: database) { place in
+            try await place.opened { try await $0.write { try Self.fill($0) } }
+            let owners = Dictionary(
+                uniqueKeysWithValues: Self.sales().compactMap { sale in sale.token.map { ($0, "ann") } })
+            let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: SoakCatalog.points)
+            let before = audit.run(try await LedgerContents.read(place))
+            #expect(before.findings.isEmpty, "\(before.findings)")
+            #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))
 
-        let lies = try await PlantedErrors(path: path).plant()
-        #expect(Set(lies.keys) == Set(PlantedErrors.kinds))
-        let findings = audit.run(try await LedgerContents.read(path)).findings
-        for (kind, transaction) in lies {
-            #expect(findings.contains { $0.kind == kind && $0.transaction == transaction }, "\(kind): \(findings)")
+            let copy = try place.copy(named: "planted")
+            let lies = try await PlantedErrors(ledger: copy).plant()
+            #expect(Set(lies.keys) == Set(PlantedErrors.kinds))
+            let findings = audit.run(try await LedgerContents.read(copy)).findings
+            for (kind, transaction) in lies {
+                #expect(findings.contains { $0.kind == kind && $0.transaction == transaction }, "\(kind): \(findings)")
+            }
+            try copy.remove()
+            #expect(audit.run(try await LedgerContents.read(place)).findings.isEmpty, "only the copy was damaged")
         }
     }
 

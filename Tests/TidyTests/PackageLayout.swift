@@ -77,8 +77,9 @@ enum PackageLayout {
         "till-load": ModuleRules(
             everyLibrary.union(["TillSimulation"]), mayImportFoundation: true, effectsArePassedIn: false),
         // Runs the programs as a user would start them, and audits the result: no part of the product either.
-        "TillSoak": ModuleRules(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
-        // Only for tests: where their ledgers lie. It starts PostgreSQL itself.
+        "TillSoak": ModuleRules(
+            everyLibrary.union(["TillTestDatabases"]), mayImportFoundation: true, effectsArePassedIn: false),
+        // For tests and the soak: where their ledgers lie. It starts PostgreSQL itself.
         "TillTestDatabases": ModuleRules(
             ["TillThreads", "TillSQL", "TillSQLite", "TillPostgres", "TillLedger", "CTillPostgres"],
             mayImportFoundation: true, effectsArePassedIn: false),

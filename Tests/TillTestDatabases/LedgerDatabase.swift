@@ -31,81 +31,12 @@ package enum LedgerDatabase: String, CaseIterable, Sendable, CustomStringConvert
     package static let sqliteOnly = "is about SQLite's file; this run is on PostgreSQL"
 }
 
-/// The place of a test's ledger: a file in a folder of its own, or a database of its own in the process's cluster.
-package struct LedgerPlace: Sendable {
-    private enum Kind: Sendable {
-        case file(String)
-        case database(PostgresCluster, String)
-    }
-
-    private let kind: Kind
-    package let schema: DatabaseSchema
-
-    /// Makes an empty place: opening it makes the tables.
-    ///
-    /// - Parameter folder: where the file is, on SQLite. It belongs to the caller.
-    package init(_ database: LedgerDatabase = .chosen, in folder: URL, schema: DatabaseSchema = .ledger) throws {
-        self.schema = schema
-        switch database {
-        case .sqlite: kind = .file(folder.appendingPathComponent("till.db").path)
-        case .postgres:
-            let cluster = try PostgresCluster.running()
-            let name = try cluster.makeDatabase(of: schema) { address in
-                try PostgresDatabase.migrate(address: address, options: .init(schema), grantingTo: nil)
-            }
-            kind = .database(cluster, name)
-        }
-    }
-
-    /// As a configuration names it.
-    package var address: String {
-        switch kind {
-        case .file(let path): "sqlite:\(path)"
-        case .database(let cluster, let name): cluster.address(of: name)
-        }
-    }
-
-    /// - Parameter commitWatch: is told about every commit.
-    package func open(_ role: DatabaseRole = .server, commitWatch: CommitWatch? = nil) throws -> any Database {
-        switch kind {
-        case .file(let path):
-            var options = SQLiteDatabase.Options(schema)
-            options.commitWatch = commitWatch
-            return try SQLiteDatabase.open(path: path, role: role, options: options)
-        case .database:
-            var options = PostgresDatabase.Options(schema)
-            // Two connections that write show what happens between them, and are made quickly.
-            (options.connections, options.readers) = (2, 1)
-            options.commitWatch = commitWatch
-            return try PostgresDatabase.open(address: address, role: role, options: options)
-        }
-    }
-
-    /// A connection beside the driver; nil on SQLite.
-    package func session() throws -> PostgresSession? {
-        guard case .database(let cluster, let name) = kind else { return nil }
-        return try cluster.session(name)
-    }
-
-    /// Deletes the database. A file is deleted with its folder.
-    package func remove() throws {
-        if case .database(let cluster, let name) = kind { try cluster.drop(name) }
-    }
-}
-
 /// Runs the body with a new ledger, which is deleted afterwards.
 package func withLedger(
     on database: LedgerDatabase = .chosen, _ body: (any Database) async throws -> Void
 ) async throws {
     try await withLedgerPlace(on: database) { place in
-        let ledger = try place.open()
-        do {
-            try await body(ledger)
-        } catch {
-            await ledger.close()
-            throw error
-        }
-        await ledger.close()
+        try await place.opened { try await body($0) }
     }
 }
 

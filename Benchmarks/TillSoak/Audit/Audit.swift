@@ -68,7 +68,7 @@ struct Audit: Sendable {
                 result.note(.contents, nil, "the order \(order) went from \(before.name) to \(after.name)")
             }
         }
-        for line in contents.unbalanced { result.note(.contents, nil, "not the sum of its postings: \(line)") }
+        for line in contents.violations { result.note(.contents, nil, line) }
         for line in contents.damage { result.note(.contents, nil, line) }
         for line in contents.waiting { result.note(.unprocessed, nil, line) }
         return result

@@ -1,9 +1,9 @@
 import TillBilling
 import TillLedger
 import TillSQL
-import TillSQLite
+import TillTestDatabases
 
-/// The contents of the server's ledger, read from its file.
+/// The contents of the server's ledger.
 struct LedgerContents: Sendable {
     struct Grant: Sendable, Hashable {
         let transaction: String
@@ -29,15 +29,18 @@ struct LedgerContents: Sendable {
     var owners: [OrderID: String] = [:]
     /// The statuses of each order, in order.
     var moves: [OrderID: [OrderStatus]] = [:]
-    /// Balances that differ from the sum of their postings, and sums without a balance.
-    var unbalanced: [String] = []
+    /// Rows that violate a rule of every ledger, as `till doctor --full` and the simulation check them.
+    var violations: [String] = []
     /// Stored notifications and receipts that are not processed yet.
     var waiting: [String] = []
-    /// Faults of the file that SQLite reports.
+    /// What the database finds wrong in its own pages and indices.
     var damage: [String] = []
 
-    static func read(_ path: String) async throws -> LedgerContents {
-        try await reading(path) { try LedgerContents($0) }
+    /// - Parameter ledger: no server uses it.
+    static func read(_ ledger: LedgerPlace) async throws -> LedgerContents {
+        var contents = try await reading(ledger) { try LedgerContents($0) }
+        contents.damage = try await ledger.damages()
+        return contents
     }
 
     init() {}
@@ -47,8 +50,8 @@ struct LedgerContents: Sendable {
             """
             SELECT t.id, o.id AS order_id, o.status, \(user: "g.customer_id") AS user_id, t.product, t.quantity, g.at, \
             coalesce(s.points, 0) AS points FROM grants g JOIN transactions t ON t.row_id = g.transaction_row_id \
-            JOIN orders o ON o.row_id = g.order_row_id LEFT JOIN (SELECT grant_row_id, sum(amount) AS points \
-            FROM postings GROUP BY grant_row_id) s ON s.grant_row_id = g.transaction_row_id
+            JOIN orders o ON o.row_id = g.order_row_id LEFT JOIN (SELECT grant_row_id, CAST(sum(amount) AS BIGINT) \
+            AS points FROM postings GROUP BY grant_row_id) s ON s.grant_row_id = g.transaction_row_id
             """, []
         ) { row in
             Grant(
@@ -76,11 +79,8 @@ struct LedgerContents: Sendable {
             """, []
         ) { (UniqueID(bytes: $0.blob("id")), OrderStatus(rawValue: Int($0.integer("status")))) }
         for case (let id?, let status?) in moves { self.moves[id, default: []].append(status) }
-        unbalanced = try LedgerTable(connection).unbalanced()
+        violations = try LedgerAudit.violations(connection).map(\.text.en)
         waiting = try Self.waiting(connection)
-        damage =
-            try connection.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }.filter { $0 != "ok" }
-            + connection.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text("foreign_key_check"))" }
     }
 
     /// A receipt whose purchase was granted in the meantime through another source is not pending, whatever its
@@ -100,25 +100,19 @@ struct LedgerContents: Sendable {
             }
     }
 
-    static func waiting(in path: String) async throws -> [String] { try await reading(path) { try waiting($0) } }
+    static func waiting(in ledger: LedgerPlace) async throws -> [String] {
+        try await reading(ledger) { try waiting($0) }
+    }
 
-    static func quarantined(in path: String) async throws -> Set<String> {
-        try await reading(path) { connection in
+    static func quarantined(in ledger: LedgerPlace) async throws -> Set<String> {
+        try await reading(ledger) { connection in
             Set(try connection.query("SELECT id FROM transactions WHERE state = 2", []) { $0.text("id") })
         }
     }
 
     private static func reading<Value: Sendable>(
-        _ path: String, _ read: @escaping @Sendable (any Connection) throws -> Value
+        _ ledger: LedgerPlace, _ read: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
-        do {
-            let value = try await ledger.read(read)
-            await ledger.close()
-            return value
-        } catch {
-            await ledger.close()
-            throw error
-        }
+        try await ledger.opened(.operator) { try await $0.read(read) }
     }
 }

@@ -2,14 +2,14 @@ import TillBilling
 import TillJSON
 import TillLedger
 import TillSQL
-import TillSQLite
+import TillTestDatabases
 
 /// Everything known about one transaction: the store's record, the notifications to the server, and the server's
 /// records.
 struct PurchaseLog: Sendable {
     let transaction: String
     let control: StoreControl
-    let ledger: String
+    let ledger: LedgerPlace
 
     func lines() async -> [String] {
         let ofStore = (try? await store()) ?? ["the store does not answer"]
@@ -31,18 +31,17 @@ struct PurchaseLog: Sendable {
     }
 
     private func contents() async throws -> [String] {
-        let database = try SQLiteDatabase.open(path: ledger, role: .operator, options: .init(.ledger))
         let id = transaction
-        let lines = try await database.read { connection in try Self.contents(of: id, connection) }
-        await database.close()
-        return lines
+        return try await ledger.opened(.operator) { database in
+            try await database.read { connection in try Self.contents(of: id, connection) }
+        }
     }
 
     private static func contents(of id: String, _ connection: any Connection) throws -> [String] {
         var lines = try connection.query(
             """
             SELECT row_id, state, coalesce(quarantine, '') AS quarantine, received_at, signed_at FROM transactions \
-            WHERE id = ?
+            WHERE id = ?1
             """,
             [.text(id)]
         ) { row in
@@ -53,7 +52,7 @@ struct PurchaseLog: Sendable {
         lines += try connection.query(
             """
             SELECT e.at, e.decision, e.ground, e.source, \(caller: "e") FROM evidence e JOIN transactions t \
-            ON t.row_id = e.transaction_row_id WHERE t.id = ? ORDER BY e.row_id
+            ON t.row_id = e.transaction_row_id WHERE t.id = ?1 ORDER BY e.row_id
             """, [.text(id)]
         ) {
             "evidence: \($0.integer("at")) \($0.text("decision")) by "
@@ -62,7 +61,7 @@ struct PurchaseLog: Sendable {
         lines += try connection.query(
             """
             SELECT p.at, \(user: "p.customer_id") AS user_id, p.kind, p.amount, p.currency FROM postings p JOIN \
-            transactions t ON t.row_id = p.grant_row_id WHERE t.id = ? ORDER BY p.row_id
+            transactions t ON t.row_id = p.grant_row_id WHERE t.id = ?1 ORDER BY p.row_id
             """, [.text(id)]
         ) {
             "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) "
@@ -70,12 +69,12 @@ struct PurchaseLog: Sendable {
         }
         lines += try connection.query(
             """
-            SELECT m.at, m.status, m.reason, hex(o.id) AS id, \(user: "o.customer_id") AS user_id FROM order_moves m \
+            SELECT m.at, m.status, m.reason, o.id, \(user: "o.customer_id") AS user_id FROM order_moves m \
             JOIN orders o ON o.row_id = m.order_row_id JOIN transactions t ON t.order_row_id = o.row_id OR \
-            t.token = o.id WHERE t.id = ? ORDER BY m.number
+            t.token = o.id WHERE t.id = ?1 ORDER BY m.number
             """, [.text(id)]
         ) {
-            "order \($0.text("id")) of \($0.text("user_id")): \($0.integer("at")) to "
+            "order \(UniqueID(bytes: $0.blob("id"))?.description ?? "?") of \($0.text("user_id")): \($0.integer("at")) to "
                 + "\($0.integer("status")), \($0.text("reason"))"
         }
         return lines
