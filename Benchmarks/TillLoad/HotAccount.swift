@@ -67,7 +67,8 @@ struct HotAccount {
         var proofs: [Int: String] = [:]
         let all = try set.proofs(0..<set.proofCount())
         for case .purchase(let number) in requests where number < all.count {
-            let order = #"{"id":"\#(LoadSet.order(number))","userId":"\#(Self.user)","productId":"\#(LoadSet.productID)"}"#
+            let (id, product) = (LoadSet.order(number), LoadSet.productID)
+            let order = #"{"id":"\#(id)","userId":"\#(Self.user)","productId":"\#(product)"}"#
             let opened = client.send(RawClient.request("/v1/orders", body: Array(order.utf8), key: LoadSet.secretKey))
             if opened != 200 { try check(opened, 201) }
             proofs[number] = all[number]
