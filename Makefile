@@ -58,10 +58,11 @@ demo: ## three purchases and a forged one, then the shop (ONCE=1: no shop) · �
 	swift build --product learnpoints
 	@exec "$$(swift build --show-bin-path)/till" demo $(if $(ONCE),--once) $(FLAGS)
 
-bench: ## measure verification and durable grants · 测量验证与落盘发放
+bench: ## measure verification and durable grants, on SQLite and PostgreSQL · 测量验证与落盘发放
 	@test -x scripts/bench || { echo "make bench: scripts/bench is missing" >&2; exit 1; }
 	@scripts/install-packages build test bench
 	scripts/bench
+	scripts/bench-postgres
 
 kill-test: ## kill the server a hundred times under load · 负载下强杀服务器一百次
 	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }

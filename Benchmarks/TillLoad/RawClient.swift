@@ -28,6 +28,11 @@ final class RawClient {
         return Array(head.utf8) + body
     }
 
+    /// A complete request without a body as bytes.
+    static func get(_ path: String, key: String) -> [UInt8] {
+        Array("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(key)\r\n\r\n".utf8)
+    }
+
     /// Sends a request and waits for the complete response.
     ///
     /// - Returns: the status; 0 if the connection ended without a response.

@@ -40,6 +40,13 @@ struct TillLoad {
                                                      second as a multiple of the first (median, lowest, highest), the
                                                      multiple without the limit, the flood's requests, how many of them
                                                      were refused, purchases not answered 200
+               till-load hot DIR RATE COUNT PORT…    COUNT debits of one customer, in turns at the servers on these ports,
+                                                     RATE a second (0: as fast as they are answered), with repetitions
+                                                     and purchases of the customer between them: debits a second,
+                                                     milliseconds of a debit (p50, p99), the rate of the last quarter
+                                                     as a multiple of the first one's; debits answered 201, references
+                                                     answered 201 twice, requests that failed, points that the balance
+                                                     differs from what was answered
                till-load queue TILL ROUNDS
                                                      ROUNDS purchases against the server TILL, which saves first and has
                                                      a key: in quiet, beside 400 posts of one receipt by one thief and
@@ -105,6 +112,12 @@ struct TillLoad {
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
                 seconds: try number(arguments[4], "SECONDS"), rounds: try number(arguments[5], "ROUNDS"))
             print(try await load.line())
+        case ("hot", 5...):
+            let load = HotAccount(
+                set: LoadSet(arguments[1]), rate: try number(arguments[2], "RATE", least: 0),
+                debits: try number(arguments[3], "COUNT"),
+                ports: try arguments[4...].map { UInt16(try number($0, "PORT")) })
+            print(try load.line())
         case ("queue", 3):
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
@@ -117,6 +130,12 @@ struct TillLoad {
         case ("exchanges", 2): try await ExchangeCount(address: arguments[1], listsStatements: false).run()
         case ("exchanges", 3) where arguments[2] == "--statements":
             try await ExchangeCount(address: arguments[1], listsStatements: true).run()
+        default: try await test(arguments)
+        }
+    }
+
+    private static func test(_ arguments: [String]) async throws {
+        switch (arguments.first, arguments.count) {
         case ("upgrade", 6), ("upgrade", 7):
             let test = UpgradeTest(
                 till: arguments[2], next: arguments[3] == "-" ? nil : arguments[3], set: LoadSet(arguments[1]),
@@ -146,8 +165,8 @@ struct TillLoad {
         }
     }
 
-    private static func number(_ text: String, _ name: String) throws -> Int {
-        guard let number = Int(text), number > 0 else { throw LoadError("\(name): a positive whole number") }
+    private static func number(_ text: String, _ name: String, least: Int = 1) throws -> Int {
+        guard let number = Int(text), number >= least else { throw LoadError("\(name): a number from \(least)") }
         return number
     }
 }

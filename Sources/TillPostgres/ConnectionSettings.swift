@@ -41,7 +41,8 @@ struct ConnectionSettings: Sendable {
 
     /// Statements for a new session. They are no start-up parameters, because PgBouncer refuses those.
     var session: String {
-        // A commit that may be lost with the machine breaks the promise of an answered grant.
+        // A commit that may be lost with the machine breaks the promise of an answered grant. A plan is kept while its
+        // tables grow: one that reads a whole table, made when the table was empty, would cost more for each new row.
         """
         SET statement_timeout = \(statementMilliseconds);
         SET lock_timeout = \(lockMilliseconds);
@@ -49,7 +50,7 @@ struct ConnectionSettings: Sendable {
         SET jit = off;
         SELECT set_config('synchronous_commit', 'on', false)
             WHERE current_setting('synchronous_commit') IN ('off', 'local');
-        \(isReadOnly ? "SET default_transaction_read_only = on;" : "")
+        \(isReadOnly ? "SET default_transaction_read_only = on;" : "SET enable_seqscan = off;")
         """
     }
 

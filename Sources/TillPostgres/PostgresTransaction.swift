@@ -18,8 +18,11 @@ final class PostgresTransaction {
     private(set) var failure: PostgresError?
     /// Whether a row was certainly written.
     private(set) var hasWritten = false
+    /// How many commands that change rows were sent, and how many wait.
+    private(set) var sentWrites = 0
+    var waitingWrites: Int { waiting.count { handle.text(of: $0.command.sql).changedTable != nil } }
     /// Rows of queries that were made in advance, with the tables that they depend on.
-    private var fetched: [Statement: ResultSet] = [:]
+    private var fetched: [Statement: (rows: ResultSet, tables: Set<String>)] = [:]
     /// Ids of new rows by table that no body has used yet.
     private(set) var drawn: [String: [Int64]]
 
@@ -116,8 +119,9 @@ final class PostgresTransaction {
     }
 
     private func note(_ command: Command, _ result: ResultSet) {
-        let text = handle.text(of: command.sql)
-        if text.changedTable != nil, result.changes > 0 { hasWritten = true }
+        guard handle.text(of: command.sql).changedTable != nil else { return }
+        sentWrites += 1
+        if result.changes > 0 { hasWritten = true }
     }
 
     /// Lets a command wait for the next exchange.
@@ -133,14 +137,17 @@ final class PostgresTransaction {
     func willChange(_ table: String?) {
         guard !fetched.isEmpty else { return }
         guard let table else { return fetched = [:] }
-        fetched = fetched.filter { !handle.text(of: $0.key.sql).tables.contains(table) }
+        guard fetched.values.contains(where: { $0.tables.contains(table) }) else { return }
+        fetched = fetched.filter { !$0.value.tables.contains(table) }
     }
 
     func forgetFetched() { fetched = [:] }
 
-    func keep(_ result: ResultSet, of statement: Statement) { fetched[statement] = result }
+    func keep(_ result: ResultSet, of statement: Statement) {
+        fetched[statement] = (result, handle.text(of: statement.sql).tables)
+    }
 
-    func fetched(_ statement: Statement) -> ResultSet? { fetched.isEmpty ? nil : fetched[statement] }
+    func fetched(_ statement: Statement) -> ResultSet? { fetched.isEmpty ? nil : fetched[statement]?.rows }
 
     // MARK: Row ids
 

@@ -26,8 +26,10 @@ final class TransactionRunner: @unchecked Sendable {
     /// Runs, commits and answers `jobs`.
     func commit(_ jobs: [Job]) {
         var waiting = jobs
+        var hasSavepoints = false
         while waiting.count > 1 {
-            switch attempt(waiting) {
+            switch attempt(waiting, hasSavepoints: hasSavepoints) {
+            case .needsSavepoints: hasSavepoints = true
             case .ended(let answered, let again):
                 for (job, error) in answered { job.answer(error) }
                 counter.add { $0.reruns += Int64(again.count) }
@@ -46,7 +48,8 @@ final class TransactionRunner: @unchecked Sendable {
         var last: PostgresError?
         for run in 1...Self.mostRuns {
             if run > 1 { counter.add { $0.reruns += 1 } }
-            switch attempt([job]) {
+            switch attempt([job], hasSavepoints: false) {
+            case .needsSavepoints: preconditionFailure("one body is undone with its transaction")
             case .ended(let answered, let again):
                 if let (job, error) = answered.first { return job.answer(error) }
                 precondition(!again.isEmpty, "a body is answered or runs again")
@@ -65,19 +68,22 @@ final class TransactionRunner: @unchecked Sendable {
         case ended(answered: [(Job, DatabaseError?)], again: [Job])
         /// Certainly rolled back; the same bodies may run again.
         case undone(PostgresError)
+        /// Rolled back, because one body's rows have to be undone without those of the others.
+        case needsSavepoints
     }
 
-    private func attempt(_ jobs: [Job]) -> Attempt {
+    private func attempt(_ jobs: [Job], hasSavepoints: Bool) -> Attempt {
         watch?.began()
-        let result = run(jobs)
+        let result = run(jobs, hasSavepoints: hasSavepoints)
         switch result {
+        case .needsSavepoints: watch?.ended(0, nil)
         case .ended(let answered, _): watch?.ended(answered.count, answered.lazy.compactMap(\.1).first)
         case .undone(let error): watch?.ended(jobs.count, error.error)
         }
         return result
     }
 
-    private func run(_ jobs: [Job]) -> Attempt {
+    private func run(_ jobs: [Job], hasSavepoints: Bool) -> Attempt {
         let handle: PostgresHandle
         do throws(DatabaseError) {
             handle = try source.usable()
@@ -87,9 +93,13 @@ final class TransactionRunner: @unchecked Sendable {
         let transaction = PostgresTransaction(
             handle, .writing, locking: Set(jobs.flatMap(\.keys)), ids: unusedIDs.take())
         defer { unusedIDs.keep(transaction.drawn) }
+        drawAhead(for: jobs, transaction)
         var (done, refused, again): ([Job], [Job], [Job]) = ([], [], [])
         for job in jobs {
-            switch run(job, transaction, isShared: jobs.count > 1) {
+            switch run(job, transaction, isShared: jobs.count > 1, hasSavepoints) {
+            case .mixed:
+                undo(transaction)
+                return .needsSavepoints
             case .done: done.append(job)
             case .refused: refused.append(job)
             case .again: again.append(job)
@@ -122,16 +132,25 @@ final class TransactionRunner: @unchecked Sendable {
         /// The body found keys that it had not declared, and its changes are undone.
         case again
         case broken(PostgresError)
+        /// The body's changes were sent among those of the others, and have to be undone without them.
+        case mixed
     }
 
-    private func run(_ job: Job, _ transaction: PostgresTransaction, isShared: Bool) -> Run {
+    /// The ids that the bodies probably need come with the first exchange.
+    private func drawAhead(for jobs: [Job], _ transaction: PostgresTransaction) {
+        var counts: [String: Int] = [:]
+        for job in jobs { counts.merge(expectedIDs[Set(job.keys.map(\.kind))] ?? [:], uniquingKeysWith: +) }
+        for (table, count) in counts.sorted(by: { $0.key < $1.key }) { transaction.drawAhead(count, of: table) }
+    }
+
+    private func run(
+        _ job: Job, _ transaction: PostgresTransaction, isShared: Bool, _ hasSavepoints: Bool
+    ) -> Run {
         let start = transaction.mark
-        if isShared { transaction.control("SAVEPOINT body") }
+        let writesBefore = transaction.sentWrites + transaction.waitingWrites
+        if hasSavepoints { transaction.control("SAVEPOINT body") }
         let wasSent = transaction.sentCount
         let kinds = Set(job.keys.map(\.kind))
-        for (table, count) in (expectedIDs[kinds] ?? [:]).sorted(by: { $0.key < $1.key }) {
-            transaction.drawAhead(count, of: table)
-        }
         let connection = PostgresConnection(transaction, isReading: false, endsAtNewKey: job.runs == 0)
         job.runs += 1
         let hasSucceeded = job.run(connection)
@@ -141,12 +160,15 @@ final class TransactionRunner: @unchecked Sendable {
         if let error = connection.brokenBy { return .broken(PostgresError(code: "", error, isLost: false)) }
         if connection.undeclared.isEmpty { expectedIDs[kinds] = connection.drawn }
         if hasSucceeded, connection.undeclared.isEmpty {
-            if isShared { transaction.control("RELEASE SAVEPOINT body") }
+            if hasSavepoints { transaction.control("RELEASE SAVEPOINT body") }
             return .done
         }
         if isShared {
             if transaction.sentCount == wasSent {
                 transaction.removeWaiting(from: start)
+            } else if !hasSavepoints {
+                guard transaction.sentWrites == writesBefore else { return .mixed }
+                transaction.removeWaiting(from: 0)
             } else {
                 transaction.removeWaiting(from: 0)
                 transaction.control("ROLLBACK TO SAVEPOINT body")

@@ -30,6 +30,9 @@ public struct Statement: Sendable, Hashable {
         self.sql = sql
         self.values = values
     }
+
+    /// Of the text alone: a body repeats few texts, and a value may be long.
+    public func hash(into hasher: inout Hasher) { hasher.combine(sql) }
 }
 
 /// The result of one of several statements.

@@ -75,14 +75,17 @@ public struct CustomerTable {
 
     /// Nil for a user whom the ledger has not identified yet.
     public func kind(of user: UserID) throws -> CustomerKind? {
-        try connection.first(
-            "SELECT kind FROM customers WHERE app_id = 1 AND user_id = ?1 AND kind IS NOT NULL", [.text(user.text)]
-        ) { row in
+        try connection.first(Self.findingKind(of: user)) { row in
             guard let kind = CustomerKind(rawValue: row.integer("kind")) else {
                 throw row.unreadable("a kind of customer")
             }
             return kind
         }
+    }
+
+    static func findingKind(of user: UserID) -> Statement {
+        Statement(
+            "SELECT kind FROM customers WHERE app_id = 1 AND user_id = ?1 AND kind IS NOT NULL", [.text(user.text)])
     }
 
     /// The kind that a user counts as. Tokens are recorded when they are seen, so a user with rows but without a

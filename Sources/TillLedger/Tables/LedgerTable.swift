@@ -39,11 +39,30 @@ public struct LedgerTable {
     }
 
     public func wallet(of user: UserID, in environment: StoreEnvironment) throws -> Wallet {
-        let balances = try connection.query(
-            "SELECT currency, amount FROM balances WHERE environment = ?1 AND customer_id = \(customer: 2)",
-            [environment.column, .text(user.text)]
-        ) { ($0.text("currency"), $0.integer("amount")) }
+        let balances = try connection.query(Self.findingWallet(of: user, in: environment)) {
+            ($0.text("currency"), $0.integer("amount"))
+        }
         return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
+    }
+
+    private static func findingWallet(of user: UserID, in environment: StoreEnvironment) -> Statement {
+        Statement(
+            "SELECT currency, amount FROM balances WHERE environment = ?1 AND customer_id = \(customer: 2)",
+            [environment.column, .text(user.text)])
+    }
+
+    /// What is read before a posting by reference, for databases where each query is a round trip.
+    package static func reads(before posting: Posting) -> [Statement] {
+        let (user, environment) = (posting.userID, posting.environment)
+        return [
+            findingWallet(of: user, in: environment),
+            OwnershipTable.findingHeld(of: user, in: environment, at: posting.at),
+            posting.kind == .debit
+                ? findingDebit(reference: posting.reference, in: environment)
+                : findingManual(posting.kind, reference: posting.reference, in: environment),
+            CustomerTable.findingMerge(of: user), CustomerTable.findingKind(of: user),
+            CustomerTable.findingID(of: user),
+        ]
     }
 
     /// The number of other grants with a debt forgiven after a moment: the larger of the count for the user with the
@@ -76,21 +95,31 @@ public struct LedgerTable {
 
     /// The debit with a reference, if there is one.
     public func debit(reference: String, in environment: StoreEnvironment) throws -> Stored? {
-        try connection.first(
+        try connection.first(Self.findingDebit(reference: reference, in: environment), Self.read)
+    }
+
+    private static func findingDebit(reference: String, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT p.row_id, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
             JOIN grants g ON g.transaction_row_id = p.grant_row_id WHERE p.environment = ?1 AND p.reference = ?2 \
             AND p.kind = 'debit'
-            """, [environment.column, .text(reference)], Self.read)
+            """, [environment.column, .text(reference)])
     }
 
     /// The bonus or the correction with a reference, if there is one. The list of kinds matches the partial index.
     public func manual(_ kind: PostingKind, reference: String, in environment: StoreEnvironment) throws -> Stored? {
-        try connection.first(
+        try connection.first(Self.findingManual(kind, reference: reference, in: environment), Self.read)
+    }
+
+    private static func findingManual(
+        _ kind: PostingKind, reference: String, in environment: StoreEnvironment
+    ) -> Statement {
+        Statement(
             """
             SELECT p.row_id, NULL AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p WHERE \
             p.environment = ?1 AND p.kind = ?2 AND p.reference = ?3 AND p.kind IN ('bonus', 'correction')
-            """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
+            """, [environment.column, .text(kind.rawValue), .text(reference)])
     }
 
     /// A user's points of one currency, lot by lot. Reads all postings of that user, one at a time.

@@ -162,13 +162,9 @@ public struct OwnershipTable {
     /// The points that a customer has but may not spend yet, by currency: the points of held grants. Earlier spending
     /// counts against other points first, so a held grant is held in full.
     public func held(of user: UserID, in environment: StoreEnvironment, at now: Instant) throws -> [String: Int64] {
-        let grants = try connection.query(
-            """
-            SELECT b.grant_row_id, t.state FROM ownership_basis b CROSS JOIN transactions t ON t.row_id = \
-            b.grant_row_id WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
-            AND +b.environment = ?3 AND t.state <> 2
-            """, [.text(user.text), .instant(now), environment.column]
-        ) { ($0.integer("grant_row_id"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue)) }
+        let grants = try connection.query(Self.findingHeld(of: user, in: environment, at: now)) {
+            ($0.integer("grant_row_id"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue))
+        }
         var held: [String: Int64] = [:]
         for (rowID, isWhole) in grants {
             for (currency, amount) in isWhole ? try given(by: rowID) : try left(of: rowID) where amount > 0 {
@@ -176,6 +172,15 @@ public struct OwnershipTable {
             }
         }
         return held
+    }
+
+    static func findingHeld(of user: UserID, in environment: StoreEnvironment, at now: Instant) -> Statement {
+        Statement(
+            """
+            SELECT b.grant_row_id, t.state FROM ownership_basis b CROSS JOIN transactions t ON t.row_id = \
+            b.grant_row_id WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
+            AND +b.environment = ?3 AND t.state <> 2
+            """, [.text(user.text), .instant(now), environment.column])
     }
 
     private func given(by rowID: Int64) throws -> [(String, Int64)] {

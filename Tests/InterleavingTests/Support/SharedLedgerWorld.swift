@@ -115,7 +115,7 @@ final class SharedLedgerWorld: Sendable {
     static let monthly = "com.example.learn.monthly"
     static let course = "com.example.learn.course"
 
-    private static func configuration(root: [UInt8]) -> ServerConfiguration {
+    static func configuration(root: [UInt8]) -> ServerConfiguration {
         func product(
             _ id: String, _ type: ProductType, _ cents: Int64, points: [String: Int64] = [:],
             entitlement: String? = nil, plan: PlanTerms? = nil

@@ -82,6 +82,7 @@ extension Server {
     ) async throws -> Posted {
         try await database.write(locking: [.customer(wanted.userID), .reference(wanted.reference, wanted.environment)])
         { [catalog = configuration.catalog, terms = configuration.guests] connection in
+            try connection.prefetch { LedgerTable.reads(before: wanted) }
             let ledger = LedgerTable(connection)
             let wallet = Wallet(
                 balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,
