@@ -23,8 +23,9 @@ final class PostgresTransaction {
     var waitingWrites: Int { waiting.count { handle.text(of: $0.command.sql).changedTable != nil } }
     /// Rows of queries that were made in advance, with the tables that they depend on.
     private var fetched: [Statement: (rows: ResultSet, tables: Set<String>)] = [:]
-    /// Ids of new rows by table that no body has used yet.
-    private(set) var drawn: [String: [Int64]]
+    /// Ids of new rows by table that no body has used yet. They end with the transaction: drawn after its keys were
+    /// locked, the ids of rows that share a key follow the order of the commits.
+    private var drawn: [String: [Int64]] = [:]
 
     private struct Waiting {
         let command: Command
@@ -49,18 +50,14 @@ final class PostgresTransaction {
     /// The code of the refusal.
     static let needsSnapshot = "till: snapshot"
 
-    /// - Parameters:
-    ///   - snapshotsFor: first statements of bodies that make several queries.
-    ///   - ids: of new rows by table, which an earlier transaction drew and did not use.
+    /// - Parameter snapshotsFor: first statements of bodies that make several queries.
     init(
-        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = [],
-        ids: [String: [Int64]] = [:]
+        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = []
     ) {
         self.handle = handle
         self.keys = keys
         self.kind = kind
         needingSnapshot = queries
-        drawn = ids
         switch kind {
         case .writing:
             control("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")

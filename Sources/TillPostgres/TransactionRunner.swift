@@ -12,7 +12,6 @@ final class TransactionRunner: @unchecked Sendable {
     /// Ids that the last body with keys of the same kinds drew, by table: the next one probably draws as many, so they
     /// come with its first exchange.
     private var expectedIDs: [Set<String>: [String: Int]] = [:]
-    private var unusedIDs = UnusedIDs()
 
     /// With its keys declared a body finds what it found before, and perhaps more.
     private static let mostRuns = 8
@@ -90,9 +89,7 @@ final class TransactionRunner: @unchecked Sendable {
         } catch {
             return .undone(PostgresError(code: "", error, isLost: false))
         }
-        let transaction = PostgresTransaction(
-            handle, .writing, locking: Set(jobs.flatMap(\.keys)), ids: unusedIDs.take())
-        defer { unusedIDs.keep(transaction.drawn) }
+        let transaction = PostgresTransaction(handle, .writing, locking: Set(jobs.flatMap(\.keys)))
         drawAhead(for: jobs, transaction)
         var (done, refused, again): ([Job], [Job], [Job]) = ([], [], [])
         for job in jobs {
@@ -182,26 +179,6 @@ final class TransactionRunner: @unchecked Sendable {
 
     private func undo(_ transaction: PostgresTransaction) {
         if !transaction.rollBack() { source.discard() }
-    }
-}
-
-/// Ids that were drawn and not used: a repeated purchase writes no row, and would otherwise skip a number each time.
-private struct UnusedIDs {
-    /// Readers of new rows look back for minutes (docs/decisions/0075), so an id must not wait longer than this.
-    private static let milliseconds: Int64 = 60_000
-
-    private var ids: [String: [Int64]] = [:]
-    private var oldest: Int64 = 0
-
-    mutating func take() -> [String: [Int64]] {
-        if MonotonicClock.milliseconds - oldest > Self.milliseconds { ids = [:] }
-        return ids
-    }
-
-    /// The ids that a transaction has left.
-    mutating func keep(_ remaining: [String: [Int64]]) {
-        if ids.isEmpty { oldest = MonotonicClock.milliseconds }
-        ids = remaining.filter { !$0.value.isEmpty }
     }
 }
 

@@ -20,7 +20,7 @@ enum EffectRules {
             reason: "waiting for a disk or a socket on Swift's few threads would stop every other request"),
         Exception(
             path: "Sources/TillPostgres/MonotonicClock.swift", effects: [.clock],
-            reason: "when a lost database is asked again, and how long unused ids wait"),
+            reason: "when a lost database is asked again"),
         Exception(
             path: "Sources/TillHTTP/DaemonSupervisor.swift", effects: [.clock],
             reason: "deadlines of real sockets, on a thread of its own"),

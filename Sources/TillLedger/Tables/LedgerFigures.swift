@@ -7,7 +7,7 @@ public struct LedgerFigures {
     public init(_ connection: any Connection) { self.connection = connection }
 
     /// The number of transactions in all environments: rows are numbered and never deleted. A database with several
-    /// writers skips a number when a commit fails, so there it is slightly higher.
+    /// writers skips numbers when a proof is submitted again and when a commit fails, so there it is higher.
     public func purchases() throws -> Int64 {
         try number(
             "SELECT coalesce(max(row_id), 0) AS number FROM transactions")
