@@ -39,10 +39,19 @@ struct FailoverCluster: Sendable {
         process.standardError = output
         let status = try await withCheckedThrowingContinuation { (done: CheckedContinuation<Int32, any Error>) in
             process.terminationHandler = { done.resume(returning: $0.terminationStatus) }
-            do { try process.run() } catch { done.resume(throwing: error) }
+            do { try Self.start(process) } catch { done.resume(throwing: error) }
         }
         let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
         return (status, text.hasSuffix("\n") ? String(text.dropLast()) : text)
+    }
+
+    /// Starts it without the signals that this thread blocks: the services that it starts would never hear a SIGTERM.
+    private static func start(_ process: Process) throws {
+        var (none, blocked) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &blocked)
+        defer { pthread_sigmask(SIG_SETMASK, &blocked, nil) }
+        try process.run()
     }
 
     /// The node that answers as the leader; nil while there is none.
