@@ -175,6 +175,11 @@ struct AuditTests {
             #expect(before.findings.isEmpty, "\(before.findings)")
             #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))
 
+            let log = try await place.opened(.operator) { ledger in
+                try await ledger.read { try PurchaseLog.contents(of: "1", $0) }
+            }
+            #expect(log.map { $0.prefix { $0.isLetter } } == ["ledger", "evidence", "posting", "order", "order"])
+
             let copy = try place.copy(named: "planted")
             let lies = try await PlantedErrors(ledger: copy).plant()
             #expect(Set(lies.keys) == Set(PlantedErrors.kinds))

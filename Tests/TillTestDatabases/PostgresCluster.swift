@@ -3,8 +3,8 @@ import Glibc
 import TillSQL
 import TillThreads
 
-/// A throw-away cluster of PostgreSQL: one for each process that tests, started when the first test needs it, and one for
-/// a soak.
+/// A throw-away cluster of PostgreSQL: one for each process that tests, started when the first test needs it, and one
+/// for a soak.
 ///
 /// It listens on a socket in its own folder and on no network. A guard process runs it and reads orders from a pipe;
 /// however this process ends, the pipe closes, and the guard stops the cluster.

@@ -37,7 +37,8 @@ struct PurchaseLog: Sendable {
         }
     }
 
-    private static func contents(of id: String, _ connection: any Connection) throws -> [String] {
+    /// The server's records.
+    static func contents(of id: String, _ connection: any Connection) throws -> [String] {
         var lines = try connection.query(
             """
             SELECT row_id, state, coalesce(quarantine, '') AS quarantine, received_at, signed_at FROM transactions \
@@ -74,8 +75,8 @@ struct PurchaseLog: Sendable {
             t.token = o.id WHERE t.id = ?1 ORDER BY m.number
             """, [.text(id)]
         ) {
-            "order \(UniqueID(bytes: $0.blob("id"))?.description ?? "?") of \($0.text("user_id")): \($0.integer("at")) to "
-                + "\($0.integer("status")), \($0.text("reason"))"
+            "order \(UniqueID(bytes: $0.blob("id"))?.description ?? "?") of \($0.text("user_id")): "
+                + "\($0.integer("at")) to \($0.integer("status")), \($0.text("reason"))"
         }
         return lines
     }
