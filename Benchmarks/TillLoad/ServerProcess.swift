@@ -23,7 +23,7 @@ final class ServerProcess {
         process.standardOutput = output
         // Its log: what it writes there shall not fill the terminal of a measurement.
         let log = set.directory.appendingPathComponent("server.log")
-        FileManager.default.createFile(atPath: log.path, contents: nil)
+        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         process.standardError = try FileHandle(forWritingTo: log)
         try process.run()
         try Data("\(process.processIdentifier)\n".utf8).write(to: set.processID)

@@ -116,7 +116,7 @@ struct SharedServersTests {
             #expect(await servers[0].respond(to: order("k2")).status == 201)
             // As if the first server had died in the middle of it.
             let until = dashboard.time.now.adding(milliseconds: Idempotency.markLength)
-            try await dashboard.ledger.write { connection in
+            _ = try await dashboard.ledger.write { connection in
                 try connection.execute(
                     "UPDATE idempotency_keys SET status = NULL, body = NULL, lease_until = ?1",
                     [.integer(until.milliseconds)])
