@@ -145,7 +145,7 @@ struct TransactionTests {
 
     @Test("A deadlock runs the bodies again, and both commit")
     func deadlock() async throws {
-        try await Store.withOpen(connections: 2) { database, store in
+        try await Store.withOpen(connections: 2, { $0.batchLimit = 1 }) { database, _ in
             try await database.write { connection in
                 try connection.add(1, to: "a")
                 try connection.add(1, to: "b")
