@@ -75,18 +75,24 @@ struct FailoverTest: Sendable {
         }
         let wrk = try paced.start()
         let buyers = FailoverBuyers(issuer: issuer, record: record, send: fetch.send)
-        let feed = Task { try await FeedReader(send: fetch.send).follow(record, isOver: isOver) }
+        let isComplete = Locked(false)
+        let feed = Task {
+            try await FeedReader(send: fetch.send).follow(record, isOver: { isComplete.withLock { $0 } })
+        }
         let phones = (0..<Self.phones).map { phone in
             Task { try await buyers.run(phone: phone, phones: Self.phones, pause: Self.pause, isOver: isOver) }
         }
         // It repeats proofs at the end of its file, so it has to be gone before the audit.
-        defer {
+        func endLoad() {
+            guard wrk.isRunning else { return }
             kill(wrk.processIdentifier, SIGKILL)
             wrk.waitUntilExit()
         }
+        defer { endLoad() }
         try await Task.sleep(for: .seconds(3))
         var (strikes, problems) = try await strikeAll(record)
         over.withLock { $0 = true }
+        endLoad()
         // Every purchase that was begun comes to its end.
         let patience = Task {
             try await Task.sleep(for: .seconds(90))
@@ -96,6 +102,11 @@ struct FailoverTest: Sendable {
         for phone in phones {
             do { try await phone.value } catch { problems.append("a phone's purchase did not end: \(error)") }
         }
+        // The reader ends after the last event has its place in the feed.
+        _ = try await cluster.wait(atMost: .seconds(30)) {
+            try await cluster.rows("SELECT count(*) FROM unplaced_events").first?.first == "0"
+        }
+        isComplete.withLock { $0 = true }
         do { try await feed.value } catch { problems.append("the feed's reader did not reach the end") }
         patience.cancel()
         return (strikes, problems)
