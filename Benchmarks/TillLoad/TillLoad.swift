@@ -4,7 +4,8 @@ import Foundation
 @main
 struct TillLoad {
     private static let usage = """
-        usage: till-load make DIR COUNT              a configuration, a root, and COUNT signed transactions
+        usage: till-load make DIR COUNT              a configuration, a root, and COUNT signed transactions, which belong
+                                                     to 100 customers, or to as many as USERS in the environment says
                till-load open DIR URL                open the orders of all of them at a running server
                till-load buy DIR URL                 post all of them
                till-load verify DIR SECONDS          proofs verified in a second of one core, chain cached

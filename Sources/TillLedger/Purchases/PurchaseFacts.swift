@@ -123,6 +123,7 @@ struct PurchaseReader {
         if let user = origin.declaredUser {
             reads += [CustomerTable.findingMerge(of: user), CustomerTable.findingID(of: user)]
         }
+        if let user = origin.namedUser { reads.append(CustomerTable.findingKind(of: user)) }
         return reads
     }
 
