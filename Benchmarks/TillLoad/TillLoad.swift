@@ -42,12 +42,12 @@ struct TillLoad {
                                                      multiple without the limit, the flood's requests, how many of them
                                                      were refused, purchases not answered 200
                till-load hot DIR RATE COUNT PORT…    COUNT debits of one customer, in turns at the servers on these
-                                                     ports, RATE a second (0: as fast as they are answered), with repetitions
-                                                     and purchases of the customer between them: debits a second,
-                                                     milliseconds of a debit (p50, p99), the rate of the last quarter
-                                                     as a multiple of the first one's; debits answered 201, references
-                                                     answered 201 twice, requests that failed, points that the balance
-                                                     differs from what was answered
+                                                     ports, RATE a second (0: as fast as they are answered), with
+                                                     repetitions and purchases of the customer between them:
+                                                     debits a second, milliseconds of a debit (p50, p99), the
+                                                     last quarter's rate as a multiple of the first one's;
+                                                     debits answered 201, references answered 201 twice, requests
+                                                     that failed, points by which the balance differs
                till-load queue TILL ROUNDS
                                                      ROUNDS purchases against the server TILL, which saves first and has
                                                      a key: in quiet, beside 400 posts of one receipt by one thief and
