@@ -1,11 +1,15 @@
 -- For wrk with one thread: posts each signed transaction of a file once. PROOFS names the file that `till-load make`
 -- wrote: the first line is the header all of them share, the others are what follows it. KEY is the secret key.
--- PAUSE: milliseconds between two requests. ANSWERED: a file for the transactions that were answered as granted.
+-- USERS: the backend names the customer, as `till-load` numbers so many; FIRST and STEP: the numbers of the proofs in the
+-- file. PAUSE: milliseconds between two requests. ANSWERED: a file for the transactions that were answered as granted.
 function init()
   file = assert(io.open(os.getenv("PROOFS"), "rb"))
   file:setvbuf("full", 1048576)
   header = file:read("*l")
   first = file:seek()
+  users = tonumber(os.getenv("USERS"))
+  begin, step = tonumber(os.getenv("FIRST") or "0"), tonumber(os.getenv("STEP") or "1")
+  number = begin - step
   wrk.method = "POST"
   wrk.headers["Content-Type"] = "application/json"
   wrk.headers["Authorization"] = "Bearer " .. os.getenv("KEY")
@@ -17,8 +21,11 @@ function request()
     -- All are used: from here on the server sees them again, which the count of grants shows.
     file:seek("set", first)
     rest = file:read("*l")
+    number = begin - step
   end
-  return wrk.format(nil, nil, nil, '{"signedTransaction":"' .. header .. rest .. '"}')
+  number = number + step
+  local named = users and ',"userId":"user-' .. number % users .. '"' or ''
+  return wrk.format(nil, nil, nil, '{"signedTransaction":"' .. header .. rest .. '"' .. named .. '}')
 end
 
 if os.getenv("PAUSE") then

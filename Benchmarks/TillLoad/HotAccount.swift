@@ -57,12 +57,12 @@ struct HotAccount {
         for number in 0..<debits {
             requests.append(.debit(number))
             if number % period == period / 2 { requests.append(.debit(number)) }
-            if number % period == period - 1 { requests.append(.purchase(number / period * LoadSet.users)) }
+            if number % period == period - 1 { requests.append(.purchase(number / period)) }
         }
         return requests
     }
 
-    /// Opens the orders of the purchases, all of this customer, and returns their proofs. The same orders may be open.
+    /// Opens the orders of the purchases, all of this customer, and returns their proofs. An earlier run may have.
     private func openOrders(_ requests: [Request], _ client: RawClient) throws -> [Int: String] {
         var proofs: [Int: String] = [:]
         let all = try set.proofs(0..<set.proofCount())

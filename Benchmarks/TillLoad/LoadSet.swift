@@ -9,7 +9,7 @@ struct LoadSet {
     static let bundleID = "com.example.learn"
     static let productID = "com.example.learn.points60"
     static let pointsEach: Int64 = 60
-    static let users = 100
+    static let users = ProcessInfo.processInfo.environment["USERS"].flatMap { Int($0) } ?? 100
     /// One key posts everything, so its limit is switched off.
     static let secretKey = "sk_load_0123456789abcdef0123456789abcdef"
 

@@ -4,7 +4,8 @@ import Foundation
 @main
 struct TillLoad {
     private static let usage = """
-        usage: till-load make DIR COUNT              a configuration, a root, and COUNT signed transactions
+        usage: till-load make DIR COUNT              a configuration, a root, and COUNT signed transactions, of 100
+                                                     customers, or of as many as USERS in the environment says
                till-load open DIR URL                open the orders of all of them at a running server
                till-load buy DIR URL                 post all of them
                till-load verify DIR SECONDS          proofs verified in a second of one core, chain cached
@@ -40,13 +41,13 @@ struct TillLoad {
                                                      second as a multiple of the first (median, lowest, highest), the
                                                      multiple without the limit, the flood's requests, how many of them
                                                      were refused, purchases not answered 200
-               till-load hot DIR RATE COUNT PORT…    COUNT debits of one customer, in turns at the servers on these ports,
-                                                     RATE a second (0: as fast as they are answered), with repetitions
-                                                     and purchases of the customer between them: debits a second,
-                                                     milliseconds of a debit (p50, p99), the rate of the last quarter
-                                                     as a multiple of the first one's; debits answered 201, references
-                                                     answered 201 twice, requests that failed, points that the balance
-                                                     differs from what was answered
+               till-load hot DIR RATE COUNT PORT…    COUNT debits of one customer, in turns at the servers on these
+                                                     ports, RATE a second (0: as fast as they are answered), with
+                                                     repetitions and purchases of the customer between them:
+                                                     debits a second, milliseconds of a debit (p50, p99), the
+                                                     last quarter's rate as a multiple of the first one's;
+                                                     debits answered 201, references answered 201 twice, requests
+                                                     that failed, points by which the balance differs
                till-load queue TILL ROUNDS
                                                      ROUNDS purchases against the server TILL, which saves first and has
                                                      a key: in quiet, beside 400 posts of one receipt by one thief and

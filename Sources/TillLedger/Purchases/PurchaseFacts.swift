@@ -120,9 +120,7 @@ struct PurchaseReader {
             reads += [OrderTable.finding(token), UnmatchedTokenTable.finding(token, in: environment)]
         }
         if let order = origin.claimedOrder { reads.append(OrderTable.finding(order)) }
-        if let user = origin.declaredUser {
-            reads += [CustomerTable.findingMerge(of: user), CustomerTable.findingID(of: user)]
-        }
+        if let user = origin.declaredUser { reads.append(CustomerTable.finding(user)) }
         return reads
     }
 

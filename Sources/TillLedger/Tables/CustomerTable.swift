@@ -61,31 +61,36 @@ public struct CustomerTable {
 
     /// The number of a user, whose row is created if missing.
     func id(of user: UserID, at now: Instant) throws -> Int64 {
-        let known = try connection.first(Self.findingID(of: user)) { $0.integer("customer_id") }
+        let known = try connection.first(Self.finding(user)) { $0.integer("customer_id") }
         return try known
             ?? connection.insert(
                 "INSERT INTO customers (user_id, first_seen) VALUES (?1, ?2)", [.text(user.text), .instant(now)])
     }
 
-    static func findingID(of user: UserID) -> Statement {
-        Statement("SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = ?1", [.text(user.text)])
+    /// The row of a user, with the account that a merged guest belongs to. One text for all that is read of it, because
+    /// each query is a round trip for some databases.
+    static func finding(_ user: UserID) -> Statement {
+        Statement(
+            """
+            SELECT u.customer_id, u.kind, a.user_id AS account, CASE WHEN u.merged_into IS NOT NULL THEN (SELECT \
+            max(f.row_id) FROM transfers f WHERE f.from_customer_id = u.customer_id AND f.kind = 'guest_merge') END \
+            AS transfer_row_id FROM customers u LEFT JOIN customers a ON a.customer_id = u.merged_into \
+            WHERE u.app_id = 1 AND u.user_id = ?1
+            """, [.text(user.text)])
     }
 
     // MARK: Kinds
 
     /// Nil for a user whom the ledger has not identified yet.
     public func kind(of user: UserID) throws -> CustomerKind? {
-        try connection.first(Self.findingKind(of: user)) { row in
+        let kind = try connection.first(Self.finding(user)) { row -> CustomerKind? in
+            if row.isNull("kind") { return nil }
             guard let kind = CustomerKind(rawValue: row.integer("kind")) else {
                 throw row.unreadable("a kind of customer")
             }
             return kind
         }
-    }
-
-    static func findingKind(of user: UserID) -> Statement {
-        Statement(
-            "SELECT kind FROM customers WHERE app_id = 1 AND user_id = ?1 AND kind IS NOT NULL", [.text(user.text)])
+        return kind ?? nil
     }
 
     /// The kind that a user counts as. Tokens are recorded when they are seen, so a user with rows but without a
@@ -145,18 +150,11 @@ public struct CustomerTable {
 
     /// The account that a merged guest belongs to. A guest has at most one account, and merges never form a cycle.
     public func merge(of guest: UserID) throws -> Merge? {
-        try connection.first(Self.findingMerge(of: guest)) {
-            Merge(account: UserID($0.text("user_id")), transferRowID: $0.integer("transfer_row_id"))
+        let merge = try connection.first(Self.finding(guest)) { row in
+            row.isNull("account")
+                ? nil : Merge(account: UserID(row.text("account")), transferRowID: row.integer("transfer_row_id"))
         }
-    }
-
-    static func findingMerge(of guest: UserID) -> Statement {
-        Statement(
-            """
-            SELECT a.user_id, (SELECT max(f.row_id) FROM transfers f WHERE f.from_customer_id = g.customer_id \
-            AND f.kind = 'guest_merge') AS transfer_row_id FROM customers g CROSS JOIN customers a \
-            ON a.customer_id = g.merged_into WHERE g.app_id = 1 AND g.user_id = ?1 AND g.merged_into IS NOT NULL
-            """, [.text(guest.text)])
+        return merge ?? nil
     }
 
     /// The account that finally receives a merged guest's purchases: the first account may have been merged into

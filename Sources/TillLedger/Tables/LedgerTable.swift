@@ -60,8 +60,7 @@ public struct LedgerTable {
             posting.kind == .debit
                 ? findingDebit(reference: posting.reference, in: environment)
                 : findingManual(posting.kind, reference: posting.reference, in: environment),
-            CustomerTable.findingMerge(of: user), CustomerTable.findingKind(of: user),
-            CustomerTable.findingID(of: user),
+            CustomerTable.finding(user),
         ]
     }
 
