@@ -43,13 +43,14 @@ test: deps ## build and run every quick test · 编译并运行全部快速测�
 	@scripts/install-python-packages --remind
 
 # What takes too long for every change of one's own; CI runs it.
-test-all: deps ## slow tests too, a purchase's files, mistakes the simulation has to find · 连同慢测试、一笔购买的文件、植入的错误
+test-all: deps ## slow tests too, a purchase's files, planted mistakes, a broken cluster · 连同慢测试、一笔购买的文件、植入的错误、被破坏的集群
 	swift build --build-tests
 	scripts/test --all
 	TILL_TEST_DATABASE=postgres scripts/test
 	@scripts/install-python-packages --remind
 	scripts/purchase-files
 	scripts/plant-mistakes
+	FAULTS=20 SEED=21 scripts/failover-test
 
 # Not the release build: a newcomer waits half as long for it, and three purchases show no difference.
 demo: ## three purchases and a forged one, then the shop (ONCE=1: no shop) · 三笔购买加一笔伪造，然后开店

@@ -125,11 +125,11 @@ struct FailoverTest: Sendable {
             for command in steps.strike { _ = try await cluster.attempt(command) }
             try await Task.sleep(for: .seconds(length))
             for command in steps.heal { _ = try await cluster.attempt(command) }
-            let isHealed = try await cluster.wait(atMost: .seconds(90)) {
+            let isHealed = try await cluster.wait(atMost: .seconds(180)) {
                 guard try await cluster.hasBothStandbys() else { return false }
                 return try await areServersReady()
             }
-            if !isHealed { problems.append("fault \(number + 1), \(fault.rawValue): not healed after 90 seconds") }
+            if !isHealed { problems.append("fault \(number + 1), \(fault.rawValue): not healed after 180 seconds") }
             try await Task.sleep(for: .seconds(1))
             let recovery = FailoverRecord.recovery(record.all.good, from: began)
             let strike = FailoverReport.Strike(fault: fault, recovery: recovery?.seconds, pause: recovery?.pause)
@@ -171,7 +171,7 @@ struct FailoverTest: Sendable {
 
     /// Waits until nothing is under way: every event has its place and was delivered.
     private func waitForDeliveries(_ webhooks: WebhookLog) async throws -> FailoverAudit.Ledger {
-        _ = try await cluster.wait(atMost: .seconds(90)) {
+        _ = try await cluster.wait(atMost: .seconds(180)) {
             let rows = try await cluster.rows("SELECT count(*) FROM outbox")
             return rows.first?.first.flatMap { Int($0) } == webhooks.all.byID.count
         }
