@@ -74,7 +74,7 @@ package struct PurchaseProcessor: Sendable {
         #endif
         if !proof.bytes.isEmpty {
             try connection.prefetch {
-                PurchaseReader.reads(of: transaction, from: origin)
+                PurchaseReader.reads(of: transaction, from: origin) + Self.readsOfWaiting(for: transaction)
                     + [ProofTable.findingHeader(of: proof.bytes, proof.kind)].compactMap { $0 }
             }
         }
@@ -90,6 +90,7 @@ package struct PurchaseProcessor: Sendable {
             try remind(about: [], and: changed, now, connection)
             return outcome
         }
+        let mayRelease = try purchase != nil || recorder.stored != nil || isAwaited(transaction, connection)
         var chains = SubscriptionChanges(now: now, connection)
         try chains.watch(transaction)
         if let purchase {
@@ -97,7 +98,8 @@ package struct PurchaseProcessor: Sendable {
             recorder = try decide(transaction, proof, from: origin, inputs, connection)
         }
         let outcome = try recorder.record()
-        let given = try processWaiting(for: [transaction], origin.source, &chains, inputs, connection)
+        let given =
+            mayRelease ? try processWaiting(for: [transaction], origin.source, &chains, inputs, connection) : []
         try chains.list(transaction)
         let moved = try align(chainOf: transaction, origin.source, inputs, connection)
         try recordReplacedTime(inChainOf: transaction, origin.source, inputs, connection)
@@ -204,15 +206,27 @@ package struct PurchaseProcessor: Sendable {
     }
 
     private func prefetchWaiting(for processed: PaidTransaction, _ connection: any Connection) throws {
-        try connection.prefetch {
-            let environment = processed.environment
-            var reads = [RecordedCopies.findingWaiting(inChain: processed.originalID, of: environment)]
-            if case .order(let token)? = processed.token {
-                reads.append(RecordedCopies.findingWaiting(forOrder: token, of: environment))
-                reads.append(OwnershipTable.findingContested(by: token, in: environment))
-            }
-            return reads
+        try connection.prefetch { Self.readsOfWaiting(for: processed) }
+    }
+
+    private static func readsOfWaiting(for processed: PaidTransaction) -> [Statement] {
+        let environment = processed.environment
+        var reads = [RecordedCopies.findingWaiting(inChain: processed.originalID, of: environment)]
+        if case .order(let token)? = processed.token {
+            reads.append(RecordedCopies.findingWaiting(forOrder: token, of: environment))
+            reads.append(OwnershipTable.findingContested(by: token, in: environment))
         }
+        return reads
+    }
+
+    /// Whether anything waits for a transaction that is not recorded yet. Nothing else can begin to wait for it later
+    /// in this commit, which holds the keys of its chain and its order.
+    private func isAwaited(_ transaction: PaidTransaction, _ connection: any Connection) throws -> Bool {
+        let (copies, environment) = (RecordedCopies(connection), transaction.environment)
+        if try !copies.waiting(inChain: transaction.originalID, of: environment).isEmpty { return true }
+        guard case .order(let token)? = transaction.token else { return false }
+        return try !copies.waiting(forOrder: token, of: environment).isEmpty
+            || !OwnershipTable(connection).contested(by: token, in: environment).isEmpty
     }
 
     /// Decides again grants by receipts whose signed copies carry this token, because the token may now name a
