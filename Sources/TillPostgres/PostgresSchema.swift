@@ -31,8 +31,12 @@ struct PostgresSchema {
     /// - Throws: an error if the database belongs to another program, or to an unreleased or newer version of this one.
     func checkedVersion() throws(DatabaseError) -> Int {
         guard try exists("schema_identity") else {
+            // Asked again in the same statement: a server that starts now may have made the tables meanwhile.
             let others = try number(
-                "SELECT count(*) AS number FROM pg_tables WHERE schemaname = current_schema()")
+                """
+                SELECT count(*) AS number FROM pg_tables WHERE schemaname = current_schema() \
+                AND to_regclass('schema_identity') IS NULL
+                """)
             guard others ?? 0 == 0 else {
                 throw DatabaseError(
                     .corrupt,

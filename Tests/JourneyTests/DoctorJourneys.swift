@@ -340,7 +340,7 @@ import TillSQLite
     private func forgetApp(_ shop: DoctorShop) async throws {
         let path = shop.folder.appendingPathComponent("till.db").path
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
-        try await ledger.write { try $0.execute("UPDATE apps SET bundle_id = NULL", []) }
+        _ = try await ledger.write { try $0.execute("UPDATE apps SET bundle_id = NULL", []) }
         await ledger.close()
     }
 }
