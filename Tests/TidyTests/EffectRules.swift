@@ -16,9 +16,6 @@ enum EffectRules {
             path: "Sources/TillThreads/Locked.swift", effects: [.clock],
             reason: "a condition variable's deadline is a time of the system's clock"),
         Exception(
-            path: "Sources/TillThreads/WorkQueue.swift", effects: [.clock],
-            reason: "how long a thread of PostgreSQL's driver waits for bodies to share its commit"),
-        Exception(
             path: "Sources/TillThreads/SystemThread.swift", effects: [.thread],
             reason: "waiting for a disk or a socket on Swift's few threads would stop every other request"),
         Exception(
