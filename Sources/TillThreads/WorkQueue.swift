@@ -52,10 +52,10 @@ package final class WorkQueue<Element>: @unchecked Sendable {
             while elements.count == head || isGathering {
                 if elements.count == head, isClosed { return [] }
                 idleThreads += 1
-                let start = elements.count == head ? nil : ContinuousClock.now
-                if start == nil { monitor.wait() } else { monitor.wait(milliseconds: patience) }
+                var isInTime = true
+                if elements.count == head { monitor.wait() } else { isInTime = monitor.wait(milliseconds: patience) }
                 idleThreads -= 1
-                if let start, ContinuousClock.now - start >= .milliseconds(patience), elements.count > head { break }
+                if !isInTime, elements.count > head { break }
             }
             workingThreads += 1
             let end = min(head + count, elements.count)
