@@ -25,9 +25,9 @@ struct FailoverAudit: Sendable {
         func number(_ text: String) -> Int { Int(text) ?? -1 }
         for row in try await cluster.rows(
             """
-            SELECT t.id, count(*), coalesce(sum((SELECT sum(amount) FROM postings p \
-            WHERE p.grant_row_id = t.row_id)), 0) FROM grants g JOIN transactions t \
-            ON t.row_id = g.transaction_row_id GROUP BY t.id
+            SELECT t.id, count(*), coalesce(sum(p.amount), 0) FROM grants g JOIN transactions t \
+            ON t.row_id = g.transaction_row_id LEFT JOIN (SELECT grant_row_id, sum(amount) AS amount FROM postings \
+            GROUP BY grant_row_id) AS p ON p.grant_row_id = t.row_id GROUP BY t.id
             """)
         { ledger.grants[row[0]] = (number(row[1]), number(row[2])) }
         for row in try await cluster.rows(
