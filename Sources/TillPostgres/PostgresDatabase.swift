@@ -16,8 +16,6 @@ public final class PostgresDatabase: Database {
         public var queueLimit = 10_000
         /// The maximum number of bodies that share one commit.
         public var batchLimit = 16
-        /// How long a body waits for others to share its commit, while bodies before it are running.
-        public var gatherMilliseconds = 10
         /// How long the server works on one statement, a commit that waits for a standby included.
         public var statementMilliseconds = 30_000
         /// How long a statement waits for rows or keys of others.

@@ -18,8 +18,7 @@ final class PostgresEngine: @unchecked Sendable {
 
     init(address: String, role: DatabaseRole, options: PostgresDatabase.Options) throws(DatabaseError) {
         self.role = role
-        writes = WorkQueue(
-            limit: options.queueLimit, gathering: max(1, options.batchLimit), patience: options.gatherMilliseconds)
+        writes = WorkQueue(limit: options.queueLimit)
         reads = WorkQueue(limit: options.queueLimit)
         let settings = ConnectionSettings(address, options, isReadOnly: role == .operator)
         let first = try PostgresHandle(settings, counter)
@@ -66,11 +65,9 @@ final class PostgresEngine: @unchecked Sendable {
         _ queue: WorkQueue<Job>, atMost count: Int, _ counter: FigureCounter,
         _ busy: WritableKeyPath<PostgresFigures, Int> & Sendable, _ run: ([Job]) -> Void
     ) {
-        var isBack = false
         while true {
-            let jobs = queue.take(atMost: count, isBack: isBack)
+            let jobs = queue.take(atMost: count)
             if jobs.isEmpty { return }
-            isBack = true
             counter.add { $0[keyPath: busy] += 1 }
             run(jobs)
             counter.add { $0[keyPath: busy] -= 1 }

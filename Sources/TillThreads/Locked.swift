@@ -74,20 +74,17 @@ public final class Monitor: @unchecked Sendable {
     public func wait() { pthread_cond_wait(condition, mutex.pointer) }
 
     /// Call inside `withLock`: as `wait()`, with a time limit in milliseconds.
-    ///
-    /// - Returns: false if the time is over.
-    @discardableResult
-    public func wait(milliseconds: Int) -> Bool {
+    public func wait(milliseconds: Int) {
         #if canImport(Darwin)
             var limit = timespec(tv_sec: milliseconds / 1_000, tv_nsec: milliseconds % 1_000 * 1_000_000)
-            return pthread_cond_timedwait_relative_np(condition, mutex.pointer, &limit) != ETIMEDOUT
+            pthread_cond_timedwait_relative_np(condition, mutex.pointer, &limit)
         #else
             var deadline = timespec()
             clock_gettime(CLOCK_MONOTONIC, &deadline)
             deadline.tv_nsec += milliseconds * 1_000_000
             deadline.tv_sec += deadline.tv_nsec / 1_000_000_000
             deadline.tv_nsec %= 1_000_000_000
-            return pthread_cond_timedwait(condition, mutex.pointer, &deadline) != ETIMEDOUT
+            pthread_cond_timedwait(condition, mutex.pointer, &deadline)
         #endif
     }
 

@@ -7,22 +7,12 @@ package final class WorkQueue<Element>: @unchecked Sendable {
 
     private let monitor = Monitor()
     package let limit: Int
-    /// While other threads work, the next one begins with so many elements, or after `patience` milliseconds: few
-    /// elements at a time cost more each.
-    private let gathered: Int
-    private let patience: Int
     private var elements: [Element] = []
     private var head = 0
     private var idleThreads = 0
-    /// Threads that took elements and have not come back.
-    private var workingThreads = 0
     private var isClosed = false
 
-    package init(limit: Int, gathering gathered: Int = 1, patience: Int = 0) {
-        self.limit = limit
-        self.gathered = gathered
-        self.patience = patience
-    }
+    package init(limit: Int) { self.limit = limit }
 
     /// How many elements wait.
     package var count: Int { monitor.withLock { elements.count - head } }
@@ -33,31 +23,20 @@ package final class WorkQueue<Element>: @unchecked Sendable {
             if isClosed { return .closed }
             guard elements.count - head < limit else { return .full }
             elements.append(element)
-            let waiting = elements.count - head
-            // The thread that waits for more elements is woken by the last of them alone.
-            if idleThreads > 0, waiting == 1 || waiting >= gathered { monitor.signal() }
+            if idleThreads > 0 { monitor.signal() }
             return nil
         }
     }
 
     /// Waits for work and takes up to `count` elements, oldest first. Empty once the queue is closed and drained.
-    ///
-    /// - Parameter isBack: whether the thread has worked on elements that it took before.
-    package func take(atMost count: Int, isBack: Bool = false) -> [Element] {
+    package func take(atMost count: Int) -> [Element] {
         monitor.withLock {
-            if isBack {
-                workingThreads -= 1
-                if workingThreads == 0, idleThreads > 0 { monitor.signal() }
-            }
-            while elements.count == head || isGathering {
-                if elements.count == head, isClosed { return [] }
+            while elements.count == head {
+                if isClosed { return [] }
                 idleThreads += 1
-                var isInTime = true
-                if elements.count == head { monitor.wait() } else { isInTime = monitor.wait(milliseconds: patience) }
+                monitor.wait()
                 idleThreads -= 1
-                if !isInTime, elements.count > head { break }
             }
-            workingThreads += 1
             let end = min(head + count, elements.count)
             let taken = Array(elements[head..<end])
             if end == elements.count {
@@ -70,13 +49,8 @@ package final class WorkQueue<Element>: @unchecked Sendable {
             } else {
                 head = end
             }
-            if elements.count > head, idleThreads > 0 { monitor.signal() }
             return taken
         }
-    }
-
-    private var isGathering: Bool {
-        patience > 0 && workingThreads > 0 && elements.count - head < gathered && !isClosed
     }
 
     /// Elements added before are still handed out; new elements are rejected.

@@ -54,7 +54,6 @@ final class SharedLedgerWorld: Sendable {
                 var options = PostgresDatabase.Options(.ledger)
                 (options.connections, options.readers) = (writers, 8)
                 (options.lockMilliseconds, options.statementMilliseconds) = (120_000, 120_000)
-                options.gatherMilliseconds = 0
                 options.step = { backend, statement in stepper.step(backend, statement) }
                 let base = try PostgresDatabase.open(address: place.address, role: .server, options: options)
                 databases.append(base)
