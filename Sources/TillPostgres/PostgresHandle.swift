@@ -8,11 +8,14 @@ struct Command {
     let values: [SQLValue]
     /// Whether the result names the key of the row that an `INSERT` made.
     var returnsID = false
+    /// How many rows an `INSERT` of one row makes instead; their values follow one another.
+    var rows = 1
 
-    init(_ sql: SQL, _ values: [SQLValue] = [], returnsID: Bool = false) {
+    init(_ sql: SQL, _ values: [SQLValue] = [], returnsID: Bool = false, rows: Int = 1) {
         self.sql = sql
         self.values = values
         self.returnsID = returnsID
+        self.rows = rows
     }
 }
 
@@ -37,6 +40,9 @@ final class PostgresHandle {
     private struct PreparedKey: Hashable {
         let sql: SQL
         let returnsID: Bool
+        let rows: Int
+
+        init(_ command: Command) { (sql, returnsID, rows) = (command.sql, command.returnsID, command.rows) }
     }
 
     fileprivate final class PreparedStatement {
@@ -186,10 +192,10 @@ final class PostgresHandle {
     }
 
     private func prepare(_ command: Command) throws(PostgresError) -> (PreparedStatement, isNew: Bool) {
-        let key = PreparedKey(sql: command.sql, returnsID: command.returnsID)
+        let key = PreparedKey(command)
         if let known = prepared[key]?.first(where: { $0.takes(command.values) }) { return (known, false) }
         let text = text(of: command.sql)
-        var body = text.text
+        var body = command.rows == 1 ? text.text : text.rowInsert?.text(rows: command.rows) ?? text.text
         if command.returnsID, let table = text.changedTable, let column = keyColumns[table] {
             body += " RETURNING \(column) AS row_key"
         }
@@ -211,7 +217,7 @@ final class PostgresHandle {
     }
 
     private func forget(_ command: Command, _ statement: PreparedStatement) {
-        let key = PreparedKey(sql: command.sql, returnsID: command.returnsID)
+        let key = PreparedKey(command)
         prepared[key]?.removeAll { $0 === statement }
     }
 

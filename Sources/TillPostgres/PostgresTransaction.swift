@@ -11,6 +11,9 @@ final class PostgresTransaction {
     /// The first statement that a body ran.
     private(set) var first: SQL?
     private var waiting: [Waiting] = []
+    /// The rows of bodies that have ended, and the keys of these bodies. They are sent together, before the first
+    /// statement that may depend on them and with the commit at the latest.
+    private var (kept, keptKeys): ([[Command]], Set<LockKey>) = ([], [])
     /// How many exchanges there were.
     private(set) var sentCount = 0
     private var isOpen = false
@@ -18,9 +21,11 @@ final class PostgresTransaction {
     private(set) var failure: PostgresError?
     /// Whether a row was certainly written.
     private(set) var hasWritten = false
-    /// How many commands that change rows were sent, and how many wait.
+    /// How many rows were sent to be written by commands that change rows, and how many wait.
     private(set) var sentWrites = 0
-    var waitingWrites: Int { waiting.count { handle.text(of: $0.command.sql).changedTable != nil } }
+    var waitingWrites: Int { count(waiting.map(\.command)) + keptWrites }
+    /// How many rows of bodies that have ended wait.
+    var keptWrites: Int { kept.reduce(0) { $0 + count($1) } }
     /// Rows of queries that were made in advance, with the tables that they depend on.
     private var fetched: [Statement: (rows: ResultSet, tables: Set<String>)] = [:]
     /// Ids of new rows by table that no body has used yet. They end with the transaction: drawn after its keys were
@@ -92,6 +97,7 @@ final class PostgresTransaction {
             first = commands[0].sql
             if kind == .query, commands.count > 1 || needingSnapshot.contains(commands[0].sql) { beginSnapshot() }
         }
+        if waiting.contains(where: { $0.purpose == .statement }) || commands.contains(where: isWrite) { joinKept() }
         let before = waiting
         waiting = []
         sentCount += 1
@@ -115,9 +121,13 @@ final class PostgresTransaction {
         }
     }
 
+    private func isWrite(_ command: Command) -> Bool { handle.text(of: command.sql).changedTable != nil }
+
+    private func count(_ commands: [Command]) -> Int { commands.reduce(0) { $0 + (isWrite($1) ? $1.rows : 0) } }
+
     private func note(_ command: Command, _ result: ResultSet) {
-        guard handle.text(of: command.sql).changedTable != nil else { return }
-        sentWrites += 1
+        guard isWrite(command) else { return }
+        sentWrites += command.rows
         if result.changes > 0 { hasWritten = true }
     }
 
@@ -130,6 +140,31 @@ final class PostgresTransaction {
 
     /// Removes what was appended since `mark`, if nothing was sent since.
     func removeWaiting(from mark: Int) { waiting.removeSubrange(min(mark, waiting.count)...) }
+
+    // MARK: Rows of bodies that have ended
+
+    /// A body with these keys begins: it sees the rows of the bodies that share one of them.
+    func begin(_ keys: [LockKey]) {
+        if !keptKeys.isDisjoint(with: keys) { joinKept() }
+    }
+
+    /// The body has ended well, and an exchange took place in it: its rows wait for those of the bodies after it.
+    func keep(_ keys: [LockKey]) {
+        let rows = waiting.filter { $0.purpose == .statement }
+        guard !rows.isEmpty, rows.count == waiting.count else { return }
+        kept.append(rows.map(\.command))
+        keptKeys.formUnion(keys)
+        waiting = []
+    }
+
+    /// The rows of the bodies before go with the next exchange, in front of what already waits for it.
+    private func joinKept() {
+        guard !kept.isEmpty else { return }
+        var shared = SharedStatements()
+        for body in kept { shared.add(body, text: handle.text) }
+        waiting = shared.commands.map { Waiting(command: $0, purpose: .statement) } + waiting
+        (kept, keptKeys) = ([], [])
+    }
 
     func willChange(_ table: String?) {
         guard !fetched.isEmpty else { return }
@@ -183,6 +218,7 @@ final class PostgresTransaction {
     /// - Throws: an error with `mayHaveCommitted` if the outcome is unknown.
     func commit() throws(PostgresError) {
         if let failure { throw failure }
+        joinKept()
         guard isOpen || waiting.contains(where: { $0.purpose == .statement }) else { return }
         var all = waiting.filter { if case .ids = $0.purpose { false } else { true } }.map(\.command)
         waiting = []
@@ -221,7 +257,7 @@ final class PostgresTransaction {
     /// - Returns: whether the connection can be used further.
     func rollBack() -> Bool {
         if let failure, failure.needsOtherServer { return false }
-        waiting = []
+        (waiting, kept) = ([], [])
         guard isOpen else { return true }
         isOpen = false
         do throws(PostgresError) {

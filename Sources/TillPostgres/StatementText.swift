@@ -15,6 +15,8 @@ final class StatementText {
     let tables: Set<String>
     /// Whether a success means that a row was written.
     let alwaysWrites: Bool
+    /// The same for several rows, if it inserts one.
+    let rowInsert: RowInsert?
 
     init(_ sql: String) {
         let tokens = SQLTokens(sql)
@@ -36,6 +38,7 @@ final class StatementText {
             }
         changedTable = changed?.lowercased()
         alwaysWrites = verb == "INSERT" && words.contains("VALUES") && !words.contains("CONFLICT")
+        rowInsert = RowInsert(text, parameterCount: parameterCount)
     }
 
     /// Whether a body may run it: bodies share a transaction, so they must not control it.

@@ -143,6 +143,7 @@ final class TransactionRunner: @unchecked Sendable {
     private func run(
         _ job: Job, _ transaction: PostgresTransaction, isShared: Bool, _ hasSavepoints: Bool
     ) -> Run {
+        transaction.begin(job.keys)
         let start = transaction.mark
         let writesBefore = transaction.sentWrites + transaction.waitingWrites
         if hasSavepoints { transaction.control("SAVEPOINT body") }
@@ -157,14 +158,18 @@ final class TransactionRunner: @unchecked Sendable {
         if let error = connection.brokenBy { return .broken(PostgresError(code: "", error, isLost: false)) }
         if connection.undeclared.isEmpty { expectedIDs[kinds] = connection.drawn }
         if hasSucceeded, connection.undeclared.isEmpty {
-            if hasSavepoints { transaction.control("RELEASE SAVEPOINT body") }
+            if hasSavepoints {
+                transaction.control("RELEASE SAVEPOINT body")
+            } else if isShared, transaction.sentCount > wasSent {
+                transaction.keep(job.keys)
+            }
             return .done
         }
         if isShared {
             if transaction.sentCount == wasSent {
                 transaction.removeWaiting(from: start)
             } else if !hasSavepoints {
-                guard transaction.sentWrites == writesBefore else { return .mixed }
+                guard transaction.sentWrites + transaction.keptWrites == writesBefore else { return .mixed }
                 transaction.removeWaiting(from: 0)
             } else {
                 transaction.removeWaiting(from: 0)

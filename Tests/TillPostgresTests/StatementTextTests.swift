@@ -1,4 +1,5 @@
 import Testing
+import TillSQL
 
 @testable import TillPostgres
 
@@ -44,6 +45,55 @@ import Testing
         for control in ["COMMIT", "BEGIN", "SET jit = on", "SAVEPOINT a", "LOCK TABLE t", "TRUNCATE t"] {
             #expect(!StatementText(control).isAllowed, "\(control)")
         }
+    }
+
+    @Test("An insert of one row is written for several rows, with their parameters one after another")
+    func rows() throws {
+        func text(_ sql: String, rows: Int) -> String? { StatementText(sql).rowInsert?.text(rows: rows) }
+        #expect(
+            text("INSERT INTO t (a, b, c) VALUES (?2, ?1, 'it''s $3 (')", rows: 3)
+                == "INSERT INTO t (a, b, c) VALUES ($2, $1, 'it''s $3 ('), ($4, $3, 'it''s $3 ('), ($6, $5, 'it''s $3 (')"
+        )
+        let grant = "INSERT INTO t (a, b) VALUES (?1, (SELECT max(c) FROM u WHERE d = ?2 OR e = ?1))"
+        #expect(
+            text(grant, rows: 2) == "INSERT INTO t (a, b) VALUES ($1, (SELECT max(c) FROM u WHERE d = $2 OR e = $1)), "
+                + "($3, (SELECT max(c) FROM u WHERE d = $4 OR e = $3))")
+        #expect(StatementText(grant).rowInsert?.mayUpdate == false)
+        let balance = "INSERT INTO t (a) VALUES (?1) ON CONFLICT (a) DO UPDATE SET b = t.b + excluded.b"
+        #expect(
+            text(balance, rows: 2)?.hasSuffix(" VALUES ($1), ($2) ON CONFLICT (a) DO UPDATE SET b = t.b + excluded.b")
+                == true)
+        #expect(StatementText(balance).rowInsert?.mayUpdate == true)
+        for other in [
+            "INSERT INTO t (a) SELECT a FROM u", "UPDATE t SET a = ?1", "INSERT INTO t (a) VALUES (1) RETURNING a",
+            "INSERT INTO t (a) VALUES (?1) ON CONFLICT (a) DO UPDATE SET b = ?2",
+        ] { #expect(StatementText(other).rowInsert == nil, "\(other)") }
+    }
+
+    @Test("Bodies share statements: each body's order stays, and no statement changes a row twice")
+    func sharing() {
+        let (a, b): (SQL, SQL) = ("INSERT INTO a (x) VALUES (?1)", "INSERT INTO b (x) VALUES (?1)")
+        let sum: SQL = "INSERT INTO c (x) VALUES (?1) ON CONFLICT (x) DO NOTHING"
+        let change: SQL = "UPDATE a SET x = ?1"
+        func shared(_ bodies: [[SQL]]) -> [(sql: SQL, rows: [SQLValue])] {
+            var shared = SharedStatements()
+            for (number, body) in bodies.enumerated() {
+                shared.add(body.map { Command($0, [.integer(Int64(number))]) }) { StatementText($0.description) }
+            }
+            return shared.commands.map { ($0.sql, $0.values) }
+        }
+        func expect(_ bodies: [[SQL]], _ expected: [(SQL, [Int64])], _ line: SourceLocation = #_sourceLocation) {
+            let commands = shared(bodies)
+            #expect(commands.map(\.sql) == expected.map(\.0), sourceLocation: line)
+            #expect(commands.map(\.rows) == expected.map { $0.1.map { .integer($0) } }, sourceLocation: line)
+        }
+        expect([[a, b], [a, b]], [(a, [0, 1]), (b, [0, 1])])
+        expect([[a, b], [b, a]], [(a, [0]), (b, [0, 1]), (a, [1])])
+        expect([[a, a], [a]], [(a, [0, 0]), (a, [1])])
+        expect([[sum, sum], [sum]], [(sum, [0, 1]), (sum, [0])])
+        expect([[a, change, b], [a, change, b]], [(a, [0, 1]), (change, [0]), (change, [1]), (b, [0, 1])])
+        expect(
+            Array(repeating: [a], count: 23), [(a, Array(0..<16)), (a, [16, 17, 18, 19]), (a, [20, 21]), (a, [22])])
     }
 
     @Test("A password is in no message about an address")

@@ -196,6 +196,42 @@ struct TransactionTests {
         }
     }
 
+    @Test("Bodies without a common key share the statements of their commit, and see what they have to see")
+    func sharedStatements() async throws {
+        let inserts = Locked(0)
+        let step: @Sendable (Int32, String) -> Void = { _, statement in
+            if statement.hasPrefix("INSERT INTO counters") { inserts.withLock { $0 += 1 } }
+        }
+        try await Store.withOpen(connections: 1, { $0.step = step }) { database, _ in
+            let isOpen = DispatchSemaphore(value: 0)
+            await withThrowingTaskGroup(of: Void.self) { group in
+                // The first body holds the connection until the others wait for it.
+                group.addTask { try await database.write(locking: []) { _ in isOpen.wait() } }
+                for number in 0..<48 {
+                    group.addTask {
+                        let name = number < 40 ? "n\(number)" : "common"
+                        try await database.write(locking: [LockKey("counter", name)]) { connection in
+                            try connection.add(1, to: name)
+                            try connection.write(
+                                "INSERT INTO entries (note, number) VALUES (?1, (SELECT amount FROM counters WHERE name = ?1))",
+                                [.text(name)])
+                        }
+                    }
+                }
+                while database.waitingWrites < 48 { await Task.yield() }
+                isOpen.signal()
+            }
+            let rows = try await database.read { connection in
+                try connection.query("SELECT note, number FROM entries ORDER BY note, number", []) {
+                    "\($0.text("note")) \($0.integer("number"))"
+                }
+            }
+            let expected = (0..<40).map { "n\($0) 1" } + (1...8).map { "common \($0)" }
+            #expect(rows.sorted() == expected.sorted())
+            #expect(inserts.withLock { $0 } < 24)
+        }
+    }
+
     @Test("Ids are drawn once each, by all servers together")
     func ids() async throws {
         try await Store.withOpen { first, store in
