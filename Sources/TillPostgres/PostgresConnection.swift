@@ -44,13 +44,15 @@ final class PostgresConnection: Connection {
         let name = "\(table)"
         drawn[name, default: 0] += count
         if let ids = transaction.takeIDs(count, of: name) { return ids }
-        return PostgresTransaction.ids(try exchange([PostgresTransaction.draw(count, of: name)], transaction)[0])
+        return PostgresTransaction.ids(try exchange([transaction.draw(count, of: name)], transaction)[0])
     }
 
     func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
         let transaction = try usable()
-        for statement in statements { try check(statement.sql, statement.values, transaction) }
-        let results = try exchange(statements.map { Command($0.sql, $0.values) }, transaction)
+        let commands = try statements.map { statement throws(DatabaseError) in
+            try command(statement.sql, statement.values, transaction)
+        }
+        let results = try exchange(commands, transaction)
         var answer: [StatementResult] = []
         for (statement, result) in zip(statements, results) {
             answer.append(
@@ -62,31 +64,28 @@ final class PostgresConnection: Connection {
 
     func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int {
         let transaction = try usable()
-        try check(sql, values, transaction)
-        return try exchange([Command(sql, values)], transaction)[0].changes
+        return try exchange([command(sql, values, transaction)], transaction)[0].changes
     }
 
     func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) {
         let transaction = try usable()
-        try check(sql, values, transaction)
-        transaction.append(Command(sql, values))
+        transaction.append(try command(sql, values, transaction))
     }
 
     func prefetch(_ statements: () throws -> [Statement]) throws {
         let transaction = try usable()
         let new = try statements().filter { transaction.fetched($0) == nil }
-        for statement in new { try check(statement.sql, statement.values, transaction) }
-        let results = try exchange(new.map { Command($0.sql, $0.values) }, transaction)
+        let commands = try new.map { try command($0.sql, $0.values, transaction) }
+        let results = try exchange(commands, transaction)
         for (statement, result) in zip(new, results) { transaction.keep(result, of: statement) }
     }
 
     func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
         let transaction = try usable()
-        try check(sql, values, transaction)
-        if let table = transaction.handle.text(of: sql).changedTable {
-            try transaction.handle.loadKeyColumns(of: table)
-        }
-        let result = try exchange([Command(sql, values, returnsID: true)], transaction)[0]
+        var command = try command(sql, values, transaction)
+        command.returnsID = true
+        if let table = command.text.changedTable { try transaction.handle.loadKeyColumns(of: table) }
+        let result = try exchange([command], transaction)[0]
         guard result.rowCount > 0 else { return result.changes > 0 ? 0 : nil }
         guard let place = result.place(of: "row_key") else { return 0 }
         return result.integer(0, place)
@@ -98,8 +97,8 @@ final class PostgresConnection: Connection {
         let transaction = try usable()
         let statement = Statement(sql, values)
         if let known = transaction.fetched(statement) { return try known.rows(of: sql, read) }
-        try check(sql, values, transaction)
-        let result = try exchange([Command(sql, values)], transaction)[0]
+        let command = try command(sql, values, transaction)
+        let result = try exchange([command], transaction)[0]
         // A body that writes has its keys to itself: what it reads stays so until it changes it.
         if !isReading, result.rowCount <= Self.mostKeptRows { transaction.keep(result, of: statement) }
         return try result.rows(of: sql, read)
@@ -118,16 +117,18 @@ final class PostgresConnection: Connection {
         }
     }
 
-    private func check(
+    private func command(
         _ sql: SQL, _ values: [SQLValue], _ transaction: PostgresTransaction
-    ) throws(DatabaseError) {
-        let text = transaction.handle.text(of: sql)
+    ) throws(DatabaseError) -> Command {
+        let command = transaction.handle.command(sql, values)
+        let text = command.text
         guard text.isAllowed else { throw DatabaseError(.other, "a body must not run this statement: \(sql)") }
         guard text.parameterCount == values.count else {
             throw DatabaseError(.other, "\(values.count) values for \(text.parameterCount) marks in \(sql)")
         }
-        guard let table = text.changedTable else { return }
+        guard let table = text.changedTable else { return command }
         guard !isReading else { throw DatabaseError(.other, "a read cannot change anything: \(sql)") }
         transaction.willChange(table)
+        return command
     }
 }

@@ -4,18 +4,41 @@ import TillSQL
 
 /// One statement to send.
 struct Command {
-    let sql: SQL
+    let text: StatementText
     let values: [SQLValue]
     /// Whether the result names the key of the row that an `INSERT` made.
     var returnsID = false
     /// How many rows an `INSERT` of one row makes instead; their values follow one another.
     var rows = 1
 
-    init(_ sql: SQL, _ values: [SQLValue] = [], returnsID: Bool = false, rows: Int = 1) {
-        self.sql = sql
-        self.values = values
-        self.returnsID = returnsID
-        self.rows = rows
+    var isWrite: Bool { text.changedTable != nil }
+}
+
+/// A statement that a session has prepared.
+final class PreparedStatement {
+    let name: String
+    let (returnsID, rows): (Bool, Int)
+    /// Types of the parameters; 0 until PostgreSQL has told the type of one that was null.
+    fileprivate var types: [Oid]
+    let columns = StatementColumns()
+
+    fileprivate init(name: String, _ command: Command) {
+        self.name = name
+        (returnsID, rows) = (command.returnsID, command.rows)
+        types = command.values.map(\.postgresType)
+    }
+
+    fileprivate func fits(_ command: Command) -> Bool {
+        guard returnsID == command.returnsID, rows == command.rows else { return false }
+        for (type, value) in zip(types, command.values) {
+            let isNull = if case .null = value { true } else { false }
+            if !isNull, type != value.postgresType { return false }
+        }
+        return true
+    }
+
+    fileprivate func learnTypes(_ described: OpaquePointer) {
+        for index in types.indices where types[index] == 0 { types[index] = PQparamtype(described, Int32(index)) }
     }
 }
 
@@ -24,7 +47,6 @@ final class PostgresHandle {
     private let connection: OpaquePointer
     private let settings: ConnectionSettings
     private let counter: FigureCounter?
-    private var prepared: [PreparedKey: [PreparedStatement]] = [:]
     private var texts: [SQL: StatementText] = [:]
     private var preparedCount = 0
     /// Tables whose primary key is one integer column, with that column.
@@ -36,35 +58,6 @@ final class PostgresHandle {
 
     /// How much longer than the server's own limit an answer is waited for.
     private static let patience = 5_000
-
-    private struct PreparedKey: Hashable {
-        let sql: SQL
-        let returnsID: Bool
-        let rows: Int
-
-        init(_ command: Command) { (sql, returnsID, rows) = (command.sql, command.returnsID, command.rows) }
-    }
-
-    fileprivate final class PreparedStatement {
-        let name: String
-        /// Types of the parameters; 0 until PostgreSQL has told the type of one that was null.
-        var types: [Oid]
-        let columns = StatementColumns()
-
-        init(name: String, types: [Oid]) {
-            self.name = name
-            self.types = types
-        }
-
-        func takes(_ values: [SQLValue]) -> Bool {
-            zip(types, values).allSatisfy { type, value in
-                switch value {
-                case .null: true
-                default: type == value.postgresType
-                }
-            }
-        }
-    }
 
     init(_ settings: ConnectionSettings, _ counter: FigureCounter? = nil) throws(DatabaseError) {
         self.settings = settings
@@ -136,6 +129,10 @@ final class PostgresHandle {
         return text
     }
 
+    func command(_ sql: SQL, _ values: [SQLValue] = [], returnsID: Bool = false) -> Command {
+        Command(text: text(of: sql), values: values, returnsID: returnsID)
+    }
+
     // MARK: Statements
 
     /// Sends commands in one message and waits for all results: one round trip. After a command fails, the rest are not
@@ -144,7 +141,7 @@ final class PostgresHandle {
         guard let step = settings.step else { return try send(commands) }
         var results: [ResultSet] = []
         for command in commands {
-            step(sessionID, command.sql.description)
+            step(sessionID, command.text.source)
             results += try send([command])
         }
         return results
@@ -192,20 +189,19 @@ final class PostgresHandle {
     }
 
     private func prepare(_ command: Command) throws(PostgresError) -> (PreparedStatement, isNew: Bool) {
-        let key = PreparedKey(command)
-        if let known = prepared[key]?.first(where: { $0.takes(command.values) }) { return (known, false) }
-        let text = text(of: command.sql)
+        let text = command.text
+        if let known = text.prepared.first(where: { $0.fits(command) }) { return (known, false) }
         var body = command.rows == 1 ? text.text : text.rowInsert?.text(rows: command.rows) ?? text.text
         if command.returnsID, let table = text.changedTable, let column = keyColumns[table] {
             body += " RETURNING \(column) AS row_key"
         }
         preparedCount += 1
-        let statement = PreparedStatement(name: "till_\(preparedCount)", types: command.values.map(\.postgresType))
+        let statement = PreparedStatement(name: "till_\(preparedCount)", command)
         guard
             PQsendPrepare(connection, statement.name, body, Int32(statement.types.count), statement.types) == 1,
             PQsendDescribePrepared(connection, statement.name) == 1
         else { throw lost() }
-        prepared[key, default: []].append(statement)
+        text.prepared.append(statement)
         return (statement, true)
     }
 
@@ -217,13 +213,12 @@ final class PostgresHandle {
     }
 
     private func forget(_ command: Command, _ statement: PreparedStatement) {
-        let key = PreparedKey(command)
-        prepared[key]?.removeAll { $0 === statement }
+        command.text.prepared.removeAll { $0 === statement }
     }
 
     /// The next statements are prepared again, under new names.
     private func forgetStatements() {
-        prepared = [:]
+        for text in texts.values { text.prepared = [] }
         keyColumns = [:]
     }
 
@@ -270,7 +265,7 @@ final class PostgresHandle {
         case PGRES_PIPELINE_ABORTED: return Answer(pointer: result, error: nil, isAborted: true)
         default:
             let isLost = PQstatus(connection) != CONNECTION_OK
-            let error = PostgresError(result, running: text(of: command.sql).text, isLost: isLost)
+            let error = PostgresError(result, running: command.text.text, isLost: isLost)
             guard !isLost else {
                 PQclear(result)
                 throw error
@@ -320,7 +315,7 @@ final class PostgresHandle {
         _ sql: SQL, _ values: [SQLValue] = [], _ read: (any Row) throws -> Value
     ) throws(DatabaseError) -> [Value] {
         do {
-            let results = try exchange([Command(sql, values)])
+            let results = try exchange([command(sql, values)])
             return try results[0].rows(of: sql, read)
         } catch let error as PostgresError {
             throw error.error
@@ -346,12 +341,6 @@ final class PostgresHandle {
     /// The tables may be newer than this session.
     func loadKeyColumns(of table: String) throws(DatabaseError) {
         if keyColumns[table] == nil { try readKeyColumns() }
-    }
-}
-
-extension PostgresHandle.PreparedStatement {
-    fileprivate func learnTypes(_ described: OpaquePointer) {
-        for index in types.indices where types[index] == 0 { types[index] = PQparamtype(described, Int32(index)) }
     }
 }
 

@@ -7,9 +7,9 @@ final class PostgresTransaction {
     /// The keys whose locks this transaction takes with its first statement.
     let keys: Set<LockKey>
     private var kind: Kind
-    private let needingSnapshot: Set<SQL>
+    private let needingSnapshot: Set<String>
     /// The first statement that a body ran.
-    private(set) var first: SQL?
+    private(set) var first: String?
     private var waiting: [Waiting] = []
     /// The rows of bodies that have ended, and the keys of these bodies. They are sent together, before the first
     /// statement that may depend on them and with the commit at the latest.
@@ -57,7 +57,7 @@ final class PostgresTransaction {
 
     /// - Parameter snapshotsFor: first statements of bodies that make several queries.
     init(
-        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<SQL> = []
+        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<String> = []
     ) {
         self.handle = handle
         self.keys = keys
@@ -66,7 +66,7 @@ final class PostgresTransaction {
         switch kind {
         case .writing:
             control("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            if !keys.isEmpty { waiting.append(Waiting(command: Self.lock(keys), purpose: .control)) }
+            if !keys.isEmpty { waiting.append(Waiting(command: lock(keys), purpose: .control)) }
         case .snapshot: beginSnapshot()
         case .query: break
         }
@@ -78,9 +78,9 @@ final class PostgresTransaction {
     }
 
     /// The locks are taken in the order of the array, which is the same for all servers.
-    private static func lock(_ keys: Set<LockKey>) -> Command {
+    private func lock(_ keys: Set<LockKey>) -> Command {
         let numbers = Set(keys.map(\.lockNumber)).sorted()
-        return Command(
+        return handle.command(
             "SELECT pg_advisory_xact_lock(key) FROM unnest(string_to_array(?1, ',')::bigint[]) AS key",
             [.text(numbers.map { "\($0)" }.joined(separator: ","))])
     }
@@ -94,10 +94,12 @@ final class PostgresTransaction {
         if let failure { throw failure.error }
         guard !commands.isEmpty else { return [] }
         if first == nil {
-            first = commands[0].sql
-            if kind == .query, commands.count > 1 || needingSnapshot.contains(commands[0].sql) { beginSnapshot() }
+            first = commands[0].text.source
+            if kind == .query, commands.count > 1 || needingSnapshot.contains(commands[0].text.source) {
+                beginSnapshot()
+            }
         }
-        if waiting.contains(where: { $0.purpose == .statement }) || commands.contains(where: isWrite) { joinKept() }
+        if waiting.contains(where: { $0.purpose == .statement }) || commands.contains(where: \.isWrite) { joinKept() }
         let before = waiting
         waiting = []
         sentCount += 1
@@ -121,12 +123,10 @@ final class PostgresTransaction {
         }
     }
 
-    private func isWrite(_ command: Command) -> Bool { handle.text(of: command.sql).changedTable != nil }
-
-    private func count(_ commands: [Command]) -> Int { commands.reduce(0) { $0 + (isWrite($1) ? $1.rows : 0) } }
+    private func count(_ commands: [Command]) -> Int { commands.reduce(0) { $0 + ($1.isWrite ? $1.rows : 0) } }
 
     private func note(_ command: Command, _ result: ResultSet) {
-        guard isWrite(command) else { return }
+        guard command.isWrite else { return }
         sentWrites += command.rows
         if result.changes > 0 { hasWritten = true }
     }
@@ -134,7 +134,7 @@ final class PostgresTransaction {
     /// Lets a command wait for the next exchange.
     func append(_ command: Command) { waiting.append(Waiting(command: command, purpose: .statement)) }
 
-    func control(_ sql: SQL) { waiting.append(Waiting(command: Command(sql), purpose: .control)) }
+    func control(_ sql: SQL) { waiting.append(Waiting(command: handle.command(sql), purpose: .control)) }
 
     var mark: Int { waiting.count }
 
@@ -161,7 +161,7 @@ final class PostgresTransaction {
     private func joinKept() {
         guard !kept.isEmpty else { return }
         var shared = SharedStatements()
-        for body in kept { shared.add(body, text: handle.text) }
+        for body in kept { shared.add(body) }
         waiting = shared.commands.map { Waiting(command: $0, purpose: .statement) } + waiting
         (kept, keptKeys) = ([], [])
     }
@@ -200,11 +200,11 @@ final class PostgresTransaction {
     func drawAhead(_ count: Int, of table: String) {
         let missing = count - (drawn[table]?.count ?? 0)
         guard missing > 0 else { return }
-        waiting.append(Waiting(command: Self.draw(missing, of: table), purpose: .ids(table)))
+        waiting.append(Waiting(command: draw(missing, of: table), purpose: .ids(table)))
     }
 
-    static func draw(_ count: Int, of table: String) -> Command {
-        Command(
+    func draw(_ count: Int, of table: String) -> Command {
+        handle.command(
             """
             SELECT nextval(pg_get_serial_sequence(?1, 'row_id')::regclass) AS id FROM generate_series(1::bigint, ?2)
             """, [.text(table), .integer(Int64(count))])
@@ -222,9 +222,9 @@ final class PostgresTransaction {
         guard isOpen || waiting.contains(where: { $0.purpose == .statement }) else { return }
         var all = waiting.filter { if case .ids = $0.purpose { false } else { true } }.map(\.command)
         waiting = []
-        let writes = hasWritten || all.contains { handle.text(of: $0.sql).alwaysWrites }
-        if !writes { all.append(Command("SELECT pg_logical_emit_message(true, 'till', '')")) }
-        all.append(Command("COMMIT"))
+        let writes = hasWritten || all.contains(where: \.text.alwaysWrites)
+        if !writes { all.append(handle.command("SELECT pg_logical_emit_message(true, 'till', '')")) }
+        all.append(handle.command("COMMIT"))
         _ = handle.takeWarning()
         // A waiting statement may fail in this exchange, which then leaves a transaction to roll back.
         isOpen = true
@@ -251,7 +251,7 @@ final class PostgresTransaction {
     func end() throws(PostgresError) {
         guard isOpen, failure == nil else { return }
         isOpen = false
-        _ = try handle.exchange([Command("COMMIT")])
+        _ = try handle.exchange([handle.command("COMMIT")])
     }
 
     /// - Returns: whether the connection can be used further.
@@ -261,7 +261,7 @@ final class PostgresTransaction {
         guard isOpen else { return true }
         isOpen = false
         do throws(PostgresError) {
-            _ = try handle.exchange([Command("ROLLBACK")])
+            _ = try handle.exchange([handle.command("ROLLBACK")])
             return true
         } catch {
             return false

@@ -83,39 +83,37 @@ struct RowInsert {
 /// free, as it is between two servers.
 struct SharedStatements {
     private struct Group {
-        let sql: SQL
+        let text: StatementText
         /// The values of each statement.
         var rows: [[SQLValue]]
-        let sharesStatement: Bool
     }
 
     private var groups: [Group] = []
     /// The largest number of rows of a statement. Each power of two below is a statement that is prepared.
     private static let mostRows = 16
 
-    /// - Parameter text: what is known of a statement.
-    mutating func add(_ body: [Command], text: (SQL) -> StatementText) {
+    mutating func add(_ body: [Command]) {
         var next = groups.startIndex
         for command in body {
-            let insert = text(command.sql).rowInsert
-            if let place = groups[next...].firstIndex(where: { $0.sql == command.sql }) {
+            if let place = groups[next...].firstIndex(where: { $0.text === command.text }) {
                 groups[place].rows.append(command.values)
                 next = place
             } else {
-                groups.append(Group(sql: command.sql, rows: [command.values], sharesStatement: insert != nil))
+                groups.append(Group(text: command.text, rows: [command.values]))
                 next = groups.endIndex - 1
             }
-            if insert?.mayUpdate == true { next += 1 }
+            if command.text.rowInsert?.mayUpdate == true { next += 1 }
         }
     }
 
     var commands: [Command] {
         groups.flatMap { group in
-            guard group.sharesStatement else { return group.rows.map { Command(group.sql, $0) } }
+            guard group.text.rowInsert != nil else { return group.rows.map { Command(text: group.text, values: $0) } }
             var (commands, rest): ([Command], ArraySlice<[SQLValue]>) = ([], group.rows[...])
             while !rest.isEmpty {
                 let count = min(Self.mostRows, 1 << (Int.bitWidth - 1 - rest.count.leadingZeroBitCount))
-                commands.append(Command(group.sql, Array(rest.prefix(count).joined()), rows: count))
+                commands.append(
+                    Command(text: group.text, values: Array(rest.prefix(count).joined()), rows: count))
                 rest = rest.dropFirst(count)
             }
             return commands

@@ -1,10 +1,12 @@
 import TillSQL
 
-/// The text of a statement as PostgreSQL reads it, and what the driver has to know of it.
+/// The text of a statement as PostgreSQL reads it, and what the driver has to know of it. Each session has its own.
 ///
 /// Three things are rewritten, and nothing else: a parameter `?1` becomes `$1`; in `CROSS JOIN a ON …`, which orders
 /// SQLite's plan, `CROSS` is left out; and so is a plus sign before a column, which keeps SQLite from an index.
 final class StatementText {
+    /// As the ledger's modules write it.
+    let source: String
     /// The first word in capitals: `SELECT`, `INSERT`.
     let verb: String
     let text: String
@@ -17,8 +19,11 @@ final class StatementText {
     let alwaysWrites: Bool
     /// The same for several rows, if it inserts one.
     let rowInsert: RowInsert?
+    /// What the session has prepared of it, by the types of its parameters.
+    var prepared: [PreparedStatement] = []
 
     init(_ sql: String) {
+        source = sql
         let tokens = SQLTokens(sql)
         text = Self.rewritten(tokens)
         parameterCount = tokens.highestParameter

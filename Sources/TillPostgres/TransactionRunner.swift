@@ -192,7 +192,7 @@ final class SnapshotReader: @unchecked Sendable {
     // @unchecked: one thread uses it.
     private let source: PostgresSource
     /// The first statements of bodies that have made a second query.
-    private var needingSnapshot: Set<SQL> = []
+    private var needingSnapshot: Set<String> = []
 
     init(_ source: PostgresSource) { self.source = source }
 

@@ -1,5 +1,4 @@
 import Testing
-import TillSQL
 
 @testable import TillPostgres
 
@@ -72,20 +71,21 @@ import TillSQL
 
     @Test("Bodies share statements: each body's order stays, and no statement changes a row twice")
     func sharing() {
-        let (a, b): (SQL, SQL) = ("INSERT INTO a (x) VALUES (?1)", "INSERT INTO b (x) VALUES (?1)")
-        let sum: SQL = "INSERT INTO c (x) VALUES (?1) ON CONFLICT (x) DO NOTHING"
-        let change: SQL = "UPDATE a SET x = ?1"
-        func shared(_ bodies: [[SQL]]) -> [(sql: SQL, rows: [SQLValue])] {
+        let a = StatementText("INSERT INTO a (x) VALUES (?1)")
+        let b = StatementText("INSERT INTO b (x) VALUES (?1)")
+        let sum = StatementText("INSERT INTO c (x) VALUES (?1) ON CONFLICT (x) DO NOTHING")
+        let change = StatementText("UPDATE a SET x = ?1")
+        func expect(
+            _ bodies: [[StatementText]], _ expected: [(StatementText, [Int64])],
+            _ line: SourceLocation = #_sourceLocation
+        ) {
             var shared = SharedStatements()
             for (number, body) in bodies.enumerated() {
-                shared.add(body.map { Command($0, [.integer(Int64(number))]) }) { StatementText($0.description) }
+                shared.add(body.map { Command(text: $0, values: [.integer(Int64(number))]) })
             }
-            return shared.commands.map { ($0.sql, $0.values) }
-        }
-        func expect(_ bodies: [[SQL]], _ expected: [(SQL, [Int64])], _ line: SourceLocation = #_sourceLocation) {
-            let commands = shared(bodies)
-            #expect(commands.map(\.sql) == expected.map(\.0), sourceLocation: line)
-            #expect(commands.map(\.rows) == expected.map { $0.1.map { .integer($0) } }, sourceLocation: line)
+            #expect(shared.commands.map(\.text.source) == expected.map(\.0.source), sourceLocation: line)
+            #expect(
+                shared.commands.map(\.values) == expected.map { $0.1.map { .integer($0) } }, sourceLocation: line)
         }
         expect([[a, b], [a, b]], [(a, [0, 1]), (b, [0, 1])])
         expect([[a, b], [b, a]], [(a, [0]), (b, [0, 1]), (a, [1])])
