@@ -16,6 +16,8 @@ public final class PostgresDatabase: Database {
         public var queueLimit = 10_000
         /// The maximum number of bodies that share one commit.
         public var batchLimit = 16
+        /// How long, at most, a connection waits for further bodies for its next commit while many arrive.
+        public var gatherMilliseconds = 6
         /// How long the server works on one statement, a commit that waits for a standby included.
         public var statementMilliseconds = 30_000
         /// How long a statement waits for rows or keys of others.

@@ -32,11 +32,13 @@ final class PostgresEngine: @unchecked Sendable {
         let outage = Outage()
         var workers: [@Sendable () -> Void] = []
         if role == .server {
+            let gathering = WorkQueue<Job>.Gathering(pause: 1, pauses: options.gatherMilliseconds)
             for index in 0..<max(1, options.connections) {
                 let connection = PostgresSource(settings, index == 0 ? first : nil, outage, counter)
                 let writer = TransactionRunner(connection, watch: options.commitWatch, counter)
                 workers.append { [writes, counter] in
-                    Self.work(writes, atMost: max(1, options.batchLimit), counter, \.busyWriters) { writer.commit($0) }
+                    let count = max(1, options.batchLimit)
+                    Self.work(writes, atMost: count, gathering, counter, \.busyWriters) { writer.commit($0) }
                     connection.close()
                 }
             }
@@ -46,7 +48,7 @@ final class PostgresEngine: @unchecked Sendable {
             let connection = PostgresSource(settings, own, outage, counter)
             let reader = SnapshotReader(connection)
             workers.append { [reads, counter] in
-                Self.work(reads, atMost: 1, counter, \.busyReaders) { jobs in for job in jobs { reader.run(job) } }
+                Self.work(reads, atMost: 1, nil, counter, \.busyReaders) { jobs in for job in jobs { reader.run(job) } }
                 connection.close()
             }
         }
@@ -62,11 +64,11 @@ final class PostgresEngine: @unchecked Sendable {
     }
 
     private static func work(
-        _ queue: WorkQueue<Job>, atMost count: Int, _ counter: FigureCounter,
+        _ queue: WorkQueue<Job>, atMost count: Int, _ gathering: WorkQueue<Job>.Gathering?, _ counter: FigureCounter,
         _ busy: WritableKeyPath<PostgresFigures, Int> & Sendable, _ run: ([Job]) -> Void
     ) {
         while true {
-            let jobs = queue.take(atMost: count)
+            let jobs = queue.take(atMost: count, gathering)
             if jobs.isEmpty { return }
             counter.add { $0[keyPath: busy] += 1 }
             run(jobs)

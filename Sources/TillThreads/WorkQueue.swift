@@ -11,6 +11,10 @@ package final class WorkQueue<Element>: @unchecked Sendable {
     private var head = 0
     private var idleThreads = 0
     private var isClosed = false
+    /// How many elements a thread that gathers wants; nil while none gathers.
+    private var wanted: Int?
+    /// Whether several elements were there at once when a thread last took some.
+    private var isBusy = false
 
     package init(limit: Int) { self.limit = limit }
 
@@ -23,20 +27,38 @@ package final class WorkQueue<Element>: @unchecked Sendable {
             if isClosed { return .closed }
             guard elements.count - head < limit else { return .full }
             elements.append(element)
-            if idleThreads > 0 { monitor.signal() }
+            if let wanted {
+                if elements.count - head >= wanted { monitor.broadcast() }
+            } else if idleThreads > 0 {
+                monitor.signal()
+            }
             return nil
         }
     }
 
+    /// How a thread waits for more elements than one, because many together are cheaper.
+    package struct Gathering: Sendable {
+        /// Milliseconds after which a thread that has found no further element goes on.
+        package var pause: Int
+        /// The largest number of pauses. 0: never wait.
+        package var pauses: Int
+
+        package init(pause: Int, pauses: Int) { (self.pause, self.pauses) = (pause, pauses) }
+    }
+
     /// Waits for work and takes up to `count` elements, oldest first. Empty once the queue is closed and drained.
-    package func take(atMost count: Int) -> [Element] {
+    ///
+    /// - Parameter gathering: while several elements come at once, waits for `count` of them as long as more arrive.
+    package func take(atMost count: Int, _ gathering: Gathering? = nil) -> [Element] {
         monitor.withLock {
-            while elements.count == head {
-                if isClosed { return [] }
+            while elements.count == head || wanted != nil {
+                if isClosed, elements.count == head { return [] }
                 idleThreads += 1
                 monitor.wait()
                 idleThreads -= 1
             }
+            if isBusy, let gathering { gather(count, gathering) }
+            isBusy = elements.count - head > 1
             let end = min(head + count, elements.count)
             let taken = Array(elements[head..<end])
             if end == elements.count {
@@ -51,6 +73,18 @@ package final class WorkQueue<Element>: @unchecked Sendable {
             }
             return taken
         }
+    }
+
+    /// One thread at a time gathers, and is woken when it has what it wants: each wake-up costs as much as an element.
+    private func gather(_ count: Int, _ gathering: Gathering) {
+        wanted = count
+        for _ in 0..<gathering.pauses where elements.count - head < count && !isClosed {
+            let before = elements.count
+            monitor.wait(milliseconds: gathering.pause)
+            if elements.count == before { break }
+        }
+        wanted = nil
+        if isClosed { monitor.broadcast() } else if idleThreads > 0, elements.count - head > count { monitor.signal() }
     }
 
     /// Elements added before are still handed out; new elements are rejected.
