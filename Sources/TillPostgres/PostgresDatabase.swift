@@ -108,6 +108,18 @@ public final class PostgresDatabase: Database {
         }
     }
 
+    public func write<Value: Sendable>(
+        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
+        let reads = try statements()
+        return try await withCheckedThrowingContinuation { continuation in
+            let job = Body(locking: keys, body) { continuation.resume(with: $0) }
+            job.reads = reads
+            engine.write(job)
+        }
+    }
+
     public func read<Value: Sendable>(
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {

@@ -27,7 +27,11 @@ final class PostgresTransaction {
     /// How many rows of bodies that have ended wait.
     var keptWrites: Int { kept.reduce(0) { $0 + count($1) } }
     /// Rows of queries that were made in advance, with the tables that they depend on.
-    private var fetched: [Statement: (rows: ResultSet, tables: Set<String>)] = [:]
+    private var fetched: Facts = [:]
+
+    /// Rows by query.
+    typealias Facts = [Statement: (rows: ResultSet, tables: Set<String>)]
+
     /// Ids of new rows by table that no body has used yet. They end with the transaction: drawn after its keys were
     /// locked, the ids of rows that share a key follow the order of the commits.
     private var drawn: [String: [Int64]] = [:]
@@ -174,6 +178,29 @@ final class PostgresTransaction {
     }
 
     func forgetFetched() { fetched = [:] }
+
+    /// Makes the queries of several bodies in one exchange.
+    func readAhead(_ reads: [[Statement]]) throws(DatabaseError) -> [Facts] {
+        var commands: [Command] = []
+        for statement in reads.joined() {
+            let command = handle.command(statement.sql, statement.values)
+            guard command.text.verb == "SELECT", command.text.parameterCount == statement.values.count else {
+                throw DatabaseError(.other, "a body cannot begin with this statement: \(statement.sql)")
+            }
+            commands.append(command)
+        }
+        var results = try exchange(commands)[...]
+        return reads.map { statements in
+            var facts: Facts = [:]
+            for statement in statements {
+                if let rows = results.popFirst() { facts[statement] = (rows, handle.text(of: statement.sql).tables) }
+            }
+            return facts
+        }
+    }
+
+    /// The next body begins with these rows.
+    func know(_ facts: Facts) { fetched = facts }
 
     func keep(_ result: ResultSet, of statement: Statement) {
         fetched[statement] = (result, handle.text(of: statement.sql).tables)

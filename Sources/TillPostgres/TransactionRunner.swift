@@ -91,8 +91,16 @@ final class TransactionRunner: @unchecked Sendable {
         }
         let transaction = PostgresTransaction(handle, .writing, locking: Set(jobs.flatMap(\.keys)))
         drawAhead(for: jobs, transaction)
+        let facts: [PostgresTransaction.Facts]
+        do throws(DatabaseError) {
+            facts = try readAhead(for: jobs, transaction)
+        } catch {
+            undo(transaction)
+            return .undone(transaction.failure ?? PostgresError(code: "", error, isLost: false))
+        }
         var (done, refused, again): ([Job], [Job], [Job]) = ([], [], [])
-        for job in jobs {
+        for (job, facts) in zip(jobs, facts) {
+            transaction.know(facts)
             switch run(job, transaction, isShared: jobs.count > 1, hasSavepoints) {
             case .mixed:
                 undo(transaction)
@@ -140,6 +148,19 @@ final class TransactionRunner: @unchecked Sendable {
         for (table, count) in counts.sorted(by: { $0.key < $1.key }) { transaction.drawAhead(count, of: table) }
     }
 
+    /// The queries with which the bodies begin are made in one exchange. A body that shares a key with one before it
+    /// has to see that one's rows, so it asks when its turn comes.
+    private func readAhead(
+        for jobs: [Job], _ transaction: PostgresTransaction
+    ) throws(DatabaseError) -> [PostgresTransaction.Facts] {
+        var keys: Set<LockKey> = []
+        let reads = jobs.map { job in
+            defer { keys.formUnion(job.keys) }
+            return keys.isDisjoint(with: job.keys) ? job.reads : []
+        }
+        return try transaction.readAhead(reads)
+    }
+
     private func run(
         _ job: Job, _ transaction: PostgresTransaction, isShared: Bool, _ hasSavepoints: Bool
     ) -> Run {
@@ -160,7 +181,7 @@ final class TransactionRunner: @unchecked Sendable {
         if hasSucceeded, connection.undeclared.isEmpty {
             if hasSavepoints {
                 transaction.control("RELEASE SAVEPOINT body")
-            } else if isShared, transaction.sentCount > wasSent {
+            } else if isShared, start == 0 || transaction.sentCount > wasSent {
                 transaction.keep(job.keys)
             }
             return .done

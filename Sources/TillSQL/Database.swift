@@ -13,6 +13,14 @@ public protocol Database: Sendable {
         locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value
 
+    /// The same for a body that begins with these queries. A driver for which each query is a round trip makes those of
+    /// several bodies at once, and answers the equal `query` as after `Connection.prefetch`. Other drivers do not ask
+    /// for them.
+    func write<Value: Sendable>(
+        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value
+
     /// Runs `body` on a consistent snapshot of the committed data. The connection refuses to change anything.
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value
 
@@ -25,6 +33,13 @@ public protocol Database: Sendable {
 
 extension Database {
     public var isShared: Bool { false }
+
+    public func write<Value: Sendable>(
+        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
+        try await write(locking: keys, body)
+    }
 
     /// Runs a body that declares no key: for a store with only one writer, and for tests.
     package func write<Value: Sendable>(

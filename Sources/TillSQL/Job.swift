@@ -4,6 +4,8 @@ package class Job: @unchecked Sendable {
     package var keys: [LockKey]
     /// How often a driver has run the body.
     package var runs = 0
+    /// The queries with which it begins.
+    package var reads: [Statement] = []
 
     package init(locking keys: [LockKey]) { self.keys = keys }
 

@@ -232,6 +232,43 @@ struct TransactionTests {
         }
     }
 
+    @Test(
+        "The queries with which bodies begin are made in one exchange, and a body sees the rows of those it waits for")
+    func readingAhead() async throws {
+        try await Store.withOpen(connections: 1) { database, _ in
+            let isOpen = DispatchSemaphore(value: 0)
+            let before = database.figures.exchanges
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await database.write(locking: []) { _ in isOpen.wait() } }
+                while database.figures.busyWriters == 0 { await Task.yield() }
+                for number in 0..<16 {
+                    group.addTask {
+                        let name = number < 14 ? "n\(number)" : "common"
+                        let reading = Statement("SELECT amount FROM counters WHERE name = ?1", [.text(name)])
+                        try await database.write(locking: [LockKey("counter", name)], reading: { [reading] }) {
+                            let now = try $0.first(reading) { $0.integer("amount") } ?? 0
+                            try $0.add(1, to: name)
+                            try $0.write(
+                                "INSERT INTO entries (note, number) VALUES (?1, ?2)", [.text(name), .integer(now)])
+                        }
+                    }
+                }
+                while database.waitingWrites < 16 { await Task.yield() }
+                isOpen.signal()
+                try await group.waitForAll()
+            }
+            let exchanges = database.figures.exchanges - before
+            let rows = try await database.read { connection in
+                try connection.query("SELECT note, number FROM entries", []) {
+                    "\($0.text("note")) \($0.integer("number"))"
+                }
+            }
+            #expect(rows.sorted() == ((0..<14).map { "n\($0) 0" } + ["common 0", "common 1"]).sorted())
+            // One for the body before, one for the facts, one for the body that shares a key, and one for the rows.
+            #expect(exchanges <= 5, "\(exchanges)")
+        }
+    }
+
     @Test("Ids are drawn once each, by all servers together")
     func ids() async throws {
         try await Store.withOpen { first, store in

@@ -24,6 +24,14 @@ package struct PurchaseProcessor: Sendable {
         return keys
     }
 
+    /// The queries with which `process` begins.
+    private static func reads(
+        of transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin
+    ) -> [Statement] {
+        PurchaseReader.reads(of: transaction, from: origin) + readsOfWaiting(for: transaction)
+            + [ProofTable.findingHeader(of: proof.bytes, proof.kind)].compactMap { $0 }
+    }
+
     /// Draw these before the body of a write, and call `writeLog` of them after the commit.
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16), log: log) }
 
@@ -32,7 +40,10 @@ package struct PurchaseProcessor: Sendable {
         let inputs = inputs()
         // A purchase is priced by its catalogue permanently, so the ledger must record the catalogue first.
         _ = try await catalogs.record(in: database)
-        let outcome = try await database.write(locking: Self.keys(of: transaction, from: origin)) { connection in
+        let outcome = try await database.write(
+            locking: Self.keys(of: transaction, from: origin),
+            reading: { Self.reads(of: transaction, purchase.proof, from: origin) }
+        ) { connection in
             try process(
                 transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
         }
@@ -72,12 +83,7 @@ package struct PurchaseProcessor: Sendable {
                 return .revokedUnseen(nil)
             }
         #endif
-        if !proof.bytes.isEmpty {
-            try connection.prefetch {
-                PurchaseReader.reads(of: transaction, from: origin) + Self.readsOfWaiting(for: transaction)
-                    + [ProofTable.findingHeader(of: proof.bytes, proof.kind)].compactMap { $0 }
-            }
-        }
+        if !proof.bytes.isEmpty { try connection.prefetch { Self.reads(of: transaction, proof, from: origin) } }
         if let user = origin.namedUser {
             try CustomerTable(connection).recordNamed(user, under: settings.guests, at: now)
         }

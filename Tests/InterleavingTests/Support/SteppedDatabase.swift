@@ -13,13 +13,20 @@ struct SteppedDatabase: Database {
     func write<Value: Sendable>(
         locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
+        try await write(locking: keys, reading: { [] }, body)
+    }
+
+    func write<Value: Sendable>(
+        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
         let base = base
         let operation = stepper.begin(
             Stepper.Writers(
                 server: ObjectIdentifier(base), count: writers, busy: { base.figures.busyWriters },
                 waiting: { base.waitingWrites }))
         defer { stepper.end(operation) }
-        return try await base.write(locking: keys) { [stepper] connection in
+        return try await base.write(locking: keys, reading: statements) { [stepper] connection in
             stepper.run(operation)
             return try body(connection)
         }

@@ -80,9 +80,10 @@ extension Server {
     private func post(
         _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
     ) async throws -> Posted {
-        try await database.write(locking: [.customer(wanted.userID), .reference(wanted.reference, wanted.environment)])
-        { [catalog = configuration.catalog, terms = configuration.guests] connection in
-            try connection.prefetch { LedgerTable.reads(before: wanted) }
+        try await database.write(
+            locking: [.customer(wanted.userID), .reference(wanted.reference, wanted.environment)],
+            reading: { LedgerTable.reads(before: wanted) }
+        ) { [catalog = configuration.catalog, terms = configuration.guests] connection in
             let ledger = LedgerTable(connection)
             let wallet = Wallet(
                 balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,
