@@ -109,13 +109,12 @@ public final class PostgresDatabase: Database {
     }
 
     public func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        let reads = try statements()
-        return try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { continuation in
             let job = Body(locking: keys, body) { continuation.resume(with: $0) }
-            job.reads = reads
+            job.reads = statements
             engine.write(job)
         }
     }

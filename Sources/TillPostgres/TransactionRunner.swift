@@ -156,7 +156,8 @@ final class TransactionRunner: @unchecked Sendable {
         var keys: Set<LockKey> = []
         let reads = jobs.map { job in
             defer { keys.formUnion(job.keys) }
-            return keys.isDisjoint(with: job.keys) ? job.reads : []
+            // The body makes the queries itself if they cannot be told in advance.
+            return keys.isDisjoint(with: job.keys) ? (try? job.reads?()) ?? [] : []
         }
         return try transaction.readAhead(reads)
     }

@@ -17,7 +17,7 @@ public protocol Database: Sendable {
     /// several bodies at once, and answers the equal `query` as after `Connection.prefetch`. Other drivers do not ask
     /// for them.
     func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value
 
@@ -35,7 +35,7 @@ extension Database {
     public var isShared: Bool { false }
 
     public func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await write(locking: keys, body)

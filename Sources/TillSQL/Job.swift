@@ -5,7 +5,7 @@ package class Job: @unchecked Sendable {
     /// How often a driver has run the body.
     package var runs = 0
     /// The queries with which it begins.
-    package var reads: [Statement] = []
+    package var reads: (@Sendable () throws -> [Statement])?
 
     package init(locking keys: [LockKey]) { self.keys = keys }
 

@@ -17,7 +17,7 @@ struct SteppedDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: () throws -> [Statement],
+        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         let base = base
@@ -26,7 +26,11 @@ struct SteppedDatabase: Database {
                 server: ObjectIdentifier(base), count: writers, busy: { base.figures.busyWriters },
                 waiting: { base.waitingWrites }))
         defer { stepper.end(operation) }
-        return try await base.write(locking: keys, reading: statements) { [stepper] connection in
+        let reading = { @Sendable [stepper] in
+            stepper.run(operation)
+            return try statements()
+        }
+        return try await base.write(locking: keys, reading: reading) { [stepper] connection in
             stepper.run(operation)
             return try body(connection)
         }
