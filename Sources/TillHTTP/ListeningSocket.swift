@@ -11,6 +11,8 @@
 public struct ListeningSocket: Sendable {
     public let descriptor: Int32
     public let port: UInt16
+    /// The numeric address that it is bound to: `127.0.0.1`, `0.0.0.0`, `::`.
+    public let host: String
     let isIPv6: Bool
     /// Whether another process holds the socket for the next server: then connections wait in it while none accepts.
     public let isHeldElsewhere: Bool
@@ -27,7 +29,7 @@ public struct ListeningSocket: Sendable {
         guard descriptor >= 0 else { throw .system(step: "socket", code: errno) }
         do throws(ListenerError) {
             try Self.listen(descriptor, info, address: address, port: port)
-            self.port = try Self.boundAddress(of: descriptor).port
+            (_, host, self.port) = try Self.boundAddress(of: descriptor)
         } catch {
             systemClose(descriptor)
             throw error
@@ -50,21 +52,22 @@ public struct ListeningSocket: Sendable {
         guard kind == streamSocket, getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) == 0,
             listens != 0
         else { throw .notListening(descriptor: descriptor, reason: "it does not listen for connections") }
-        let (family, port) = try Self.boundAddress(of: descriptor)
+        let (family, host, port) = try Self.boundAddress(of: descriptor)
         guard family == AF_INET || family == AF_INET6 else {
             throw .notListening(descriptor: descriptor, reason: "it is not a TCP socket")
         }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         self.descriptor = descriptor
-        self.port = port
+        (self.host, self.port) = (host, port)
         isIPv6 = family == AF_INET6
         self.isHeldElsewhere = isHeldElsewhere
     }
 
     private init(_ other: ListeningSocket, descriptor: Int32) {
         self.descriptor = descriptor
-        (port, isIPv6, isHeldElsewhere) = (other.port, other.isIPv6, other.isHeldElsewhere)
+        (host, port) = (other.host, other.port)
+        (isIPv6, isHeldElsewhere) = (other.isIPv6, other.isHeldElsewhere)
     }
 
     /// The same socket under another descriptor, with an owner of its own.
@@ -101,7 +104,7 @@ public struct ListeningSocket: Sendable {
 
     private static func boundAddress(
         of descriptor: Int32
-    ) throws(ListenerError) -> (family: Int32, port: UInt16) {
+    ) throws(ListenerError) -> (family: Int32, host: String, port: UInt16) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutablePointer(to: &storage) { pointer in
@@ -112,7 +115,16 @@ public struct ListeningSocket: Sendable {
             // Both families store the port after the family, in network order.
             UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
         }
-        return (Int32(storage.ss_family), port)
+        var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let named = withUnsafePointer(to: storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getnameinfo($0, length, &host, socklen_t(host.count), nil, 0, NI_NUMERICHOST)
+            }
+        }
+        // A socket of another family has no such name, and is refused for its family.
+        let text =
+            named == 0 ? String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
+        return (Int32(storage.ss_family), text, port)
     }
 }
 

@@ -10,6 +10,8 @@ struct ConnectionSettings: Sendable {
     let passwordFile: String?
     let isReadOnly: Bool
     let step: (@Sendable (Int32, String) -> Void)?
+    /// Nil if there is nothing to choose.
+    let hosts: HostOrder?
 
     init(_ address: String, _ options: PostgresDatabase.Options, isReadOnly: Bool) {
         self.address = address
@@ -19,6 +21,7 @@ struct ConnectionSettings: Sendable {
         passwordFile = options.passwordFile
         self.isReadOnly = isReadOnly
         step = options.step
+        hosts = HostOrder(address)
     }
 
     /// A network that swallows packets is noticed before the statement's own limit is over.
@@ -26,7 +29,9 @@ struct ConnectionSettings: Sendable {
 
     /// libpq's parameters in the order of their precedence: what the address says replaces the first group, and the
     /// last group replaces what the address says.
-    func parameters() throws(DatabaseError) -> [(name: String, value: String)] {
+    ///
+    /// - Parameter host: the one of the address's hosts that is tried.
+    func parameters(_ host: HostOrder.Host? = nil) throws(DatabaseError) -> [(name: String, value: String)] {
         var parameters = [
             ("connect_timeout", "\(max(2, connectMilliseconds / 1_000))"),
             ("keepalives_idle", Self.keepAliveSeconds), ("keepalives_interval", Self.keepAliveSeconds),
@@ -36,6 +41,7 @@ struct ConnectionSettings: Sendable {
         ]
         if let passwordFile { parameters.append(("password", try PasswordFile.read(passwordFile))) }
         parameters.append(("client_encoding", "UTF8"))
+        if let host { parameters += host.parameters }
         return parameters
     }
 

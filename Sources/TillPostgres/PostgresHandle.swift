@@ -88,22 +88,43 @@ final class PostgresHandle {
     private static func connect(
         _ settings: ConnectionSettings, _ counter: FigureCounter?
     ) throws(DatabaseError) -> OpaquePointer {
-        let parameters = try settings.parameters()
+        var problems: [String] = []
+        let connection: OpaquePointer?
+        if let hosts = settings.hosts {
+            // The password file may have changed since the last connection, so it is read for each.
+            _ = try settings.parameters()
+            connection = hosts.first { host in
+                (try? settings.parameters(host)).flatMap { connect($0, &problems) }
+            }
+        } else {
+            connection = connect(try settings.parameters(), &problems)
+        }
+        guard let connection else {
+            counter?.add { $0.failedConnects += 1 }
+            throw DatabaseError(
+                .unreachable, "connecting to \(settings.shownAddress): \(problems.joined(separator: "; "))")
+        }
+        counter?.add { $0.connects += 1 }
+        return connection
+    }
+
+    private static func connect(
+        _ parameters: [(name: String, value: String)], _ problems: inout [String]
+    ) -> OpaquePointer? {
         let texts = parameters.map { strdup($0.name) } + parameters.map { strdup($0.value) }
         defer { for text in texts { free(text) } }
         let pointers = texts.map { UnsafePointer($0) }
         let names = pointers[..<parameters.count] + [nil]
         let values = pointers[parameters.count...] + [nil]
         guard let connection = PQconnectdbParams(Array(names), Array(values), 1) else {
-            throw DatabaseError(.other, "no memory for a connection")
+            problems.append("no memory for a connection")
+            return nil
         }
         guard PQstatus(connection) == CONNECTION_OK else {
-            defer { PQfinish(connection) }
-            counter?.add { $0.failedConnects += 1 }
-            let message = MessageText.firstLine(String(cString: PQerrorMessage(connection)))
-            throw DatabaseError(.unreachable, "connecting to \(settings.shownAddress): \(message)")
+            problems.append(MessageText.firstLine(String(cString: PQerrorMessage(connection))))
+            PQfinish(connection)
+            return nil
         }
-        counter?.add { $0.connects += 1 }
         return connection
     }
 

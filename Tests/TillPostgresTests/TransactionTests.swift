@@ -207,6 +207,7 @@ struct TransactionTests {
             await withThrowingTaskGroup(of: Void.self) { group in
                 // The first body holds the connection until the others wait for it.
                 group.addTask { try await database.write(locking: []) { _ in isOpen.wait() } }
+                while database.figures.busyWriters == 0 { await Task.yield() }
                 for number in 0..<48 {
                     group.addTask {
                         let name = number < 40 ? "n\(number)" : "common"

@@ -116,7 +116,7 @@ struct ServeRun: Sendable {
         if let fault = await running.readStoreClock() {
             log.write(.startWarning, ["text": .text(fault(call.language))])
         }
-        let address = ListenAddress(host: configuration.listen.host, port: running.port)
+        let address = ListenAddress(host: socket?.host ?? configuration.listen.host, port: running.port)
         log.write(.listening, ["address": .text("http://\(address)")])
         if call.wantsJSON {
             let line: JSONValue = ["listening": .string("http://\(address)"), "pid": .int(Int64(processID()))]
