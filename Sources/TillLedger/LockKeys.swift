@@ -35,6 +35,11 @@ extension LockKey {
         LockKey("waiting", "\(environment.rawValue) \(id.text)")
     }
 
+    /// What the signed transactions of one signer have in common, while no row has it: each purchase would insert it.
+    package static func proofHeader(_ header: [UInt8]) -> LockKey {
+        LockKey("proofHeader", String(decoding: header, as: UTF8.self))
+    }
+
     package static func notification(_ id: String) -> LockKey { LockKey("notification", id) }
 
     /// A row of a work list, processed by one job.

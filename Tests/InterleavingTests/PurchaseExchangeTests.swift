@@ -9,6 +9,7 @@ import TillTestDatabases
 @Suite("Round trips of a request", .enabled(if: PostgresCluster.isInstalled))
 struct PurchaseExchangeTests {
     private static let repetitions = 12
+    private static let many = 64
 
     /// The fewest exchanges of one request among several: the first ones also learn how many row ids they need.
     private func fewest(
@@ -22,6 +23,37 @@ struct PurchaseExchangeTests {
             fewest = min(fewest, database.figures.exchanges - start)
         }
         return fewest
+    }
+
+    @Test("The first purchases of a new certificate, many at once on two servers, do not block each other")
+    func firstPurchases() async throws {
+        try await SharedLedgerWorld.open { world in
+            let cast = Cast(world: world, seed: 1, race: 0)
+            let servers = Array(world.pairs.joined())
+            for number in 1...Self.many {
+                #expect(await servers[0].respond(to: cast.open(UInt64(number), for: "u\(number)")).status == 201)
+            }
+            let purchases = try (1...Self.many).map { number in
+                let (id, token) = (cast.transaction(UInt64(number)), cast.order(UInt64(number)))
+                return try cast.submit(.init(id: id, token: token), as: "u\(number)")
+            }
+            let statuses = await withTaskGroup(of: Int.self) { group in
+                for (number, purchase) in purchases.enumerated() {
+                    group.addTask { await servers[number % 2].respond(to: purchase).status }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == Array(repeating: 200, count: Self.many))
+            // Sessions report what they counted at their end.
+            try world.sql(
+                """
+                SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()
+                    AND application_name = 'till' AND pid <> pg_backend_pid()
+                """)
+            try world.sql("SELECT pg_stat_clear_snapshot()")
+            #expect(
+                try world.count("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()") == 0)
+        }
     }
 
     @Test("A purchase and a debit take two exchanges with their commit")
