@@ -13,7 +13,7 @@ final class PostgresConnection: Connection {
 
     /// Whether the body ends at the first statement after it found an undeclared key, because it runs again anyway. A
     /// body that finds further keys then runs to its end, to find them all at once.
-    private let endsAtNewKey: Bool
+    private var endsAtNewKey: Bool
 
     init(_ transaction: PostgresTransaction, isReading: Bool, endsAtNewKey: Bool = false) {
         self.transaction = transaction
@@ -37,6 +37,13 @@ final class PostgresConnection: Connection {
     func lock(_ keys: [LockKey]) {
         guard let held = transaction?.keys else { return }
         for key in keys where !held.contains(key) { undeclared.insert(key) }
+    }
+
+    func lockFirst(_ keys: [LockKey]) throws(DatabaseError) {
+        lock(keys)
+        guard let held = transaction?.keys, !held.isSuperset(of: keys) else { return }
+        endsAtNewKey = true
+        _ = try usable()
     }
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {

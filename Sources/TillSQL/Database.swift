@@ -55,6 +55,12 @@ public protocol Connection: AnyObject {
     /// all its keys declared.
     func lock(_ keys: [LockKey])
 
+    /// The same before a statement that only the holder of the keys may run. A driver that locks ends the body here if
+    /// it lacks one of them.
+    ///
+    /// - Throws: what the body must not catch.
+    func lockFirst(_ keys: [LockKey]) throws(DatabaseError)
+
     /// Returns the ids of `count` new rows of a table whose ids are in the column `row_id`. The ids are drawn before
     /// the rows are written; an id that no row uses stays free or is skipped.
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64]
@@ -90,6 +96,8 @@ extension Connection {
     public func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) { try execute(sql, values) }
 
     public func prefetch(_ statements: () throws -> [Statement]) throws {}
+
+    public func lockFirst(_ keys: [LockKey]) throws(DatabaseError) { lock(keys) }
 
     public func query<Value>(_ statement: Statement, _ read: (any Row) throws -> Value) throws -> [Value] {
         try query(statement.sql, statement.values, read)

@@ -58,7 +58,7 @@ public struct ProofTable {
     private func parts(of body: [UInt8], _ kind: Kind) throws -> (header: SQLValue, rest: SQLValue) {
         guard let header = Self.header(of: body, kind) else { return (.null, .blob(body)) }
         let known = try connection.first(Self.finding(header)) { $0.integer("row_id") }
-        if known == nil { connection.lock([.proofHeader(header)]) }
+        if known == nil { try connection.lockFirst([.proofHeader(header)]) }
         let rowID = try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [.blob(header)])
         return (.integer(rowID), .blob(Array(body[header.count...])))
     }
