@@ -95,17 +95,19 @@ import TillTestDatabases
             let bodies = ["header.one.s1", "header.two.s2", "other.three.s3", "no parts", ""].map { Array($0.utf8) }
             let found = try await ledger.write { connection in
                 let table = ProofTable(connection)
+                var rowIDs: [Int64] = []
                 for (number, body) in bodies.enumerated() {
                     let rowID = try TransactionTable(connection).insert(
                         paid("\(number)", product: ProductID("p")), state: .revoked, quarantine: nil,
                         orderRowID: nil,
                         at: at)
                     try table.insert(transaction: rowID, kind: .signedTransaction, body: body)
+                    rowIDs.append(rowID)
                 }
                 let headers = try connection.first("SELECT count(*) AS count FROM proof_headers", []) {
                     $0.integer("count")
                 }
-                return (try (1...5).map { try table.find(transaction: $0)?.body }, headers)
+                return (try rowIDs.map { try table.find(transaction: $0)?.body }, headers)
             }
             #expect(found.0 == bodies)
             #expect(found.1 == 2)

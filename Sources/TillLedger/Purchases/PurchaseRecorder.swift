@@ -180,15 +180,15 @@ struct PurchaseRecorder {
             try UnmatchedTokenTable(connection).insert(token, in: transaction.environment, at: now)
         }
         guard let stored else {
+            let proofs = ProofTable(connection)
+            let prepared = try proofs.prepare(kind: proof.kind, body: proof.bytes)
             let rowID = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderRowID: orderRowID, at: now)
             var isKept = true
             #if PLANTED_MISTAKES
                 isKept = state != .quarantined || !PlantedMistake.dropsProofs.isPlanted
             #endif
-            if isKept {
-                try ProofTable(connection).insert(transaction: rowID, kind: proof.kind, body: proof.bytes)
-            }
+            if isKept { try proofs.insert(prepared, transaction: rowID) }
             try noteLateness(rowID)
             if state != .quarantined { try tasks.finish(rowID) }
             return rowID

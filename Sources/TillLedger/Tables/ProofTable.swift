@@ -13,11 +13,25 @@ public struct ProofTable {
         case receipt = 2
     }
 
-    public func insert(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
+    /// A proof whose header has a row.
+    struct Prepared {
+        fileprivate let (kind, header, rest): (Kind, SQLValue, SQLValue)
+    }
+
+    /// Call this before ids are drawn: where the header has no row yet, the body may run again to make it.
+    func prepare(kind: Kind, body: [UInt8]) throws -> Prepared {
         let (header, rest) = try parts(of: body, kind)
+        return Prepared(kind: kind, header: header, rest: rest)
+    }
+
+    public func insert(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
+        try insert(try prepare(kind: kind, body: body), transaction: rowID)
+    }
+
+    func insert(_ proof: Prepared, transaction rowID: Int64) throws {
         try connection.write(
             "INSERT INTO proofs (transaction_row_id, kind, header_row_id, body) VALUES (?1, ?2, ?3, ?4)",
-            [.integer(rowID), .integer(kind.rawValue), header, rest])
+            [.integer(rowID), .integer(proof.kind.rawValue), proof.header, proof.rest])
     }
 
     /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
