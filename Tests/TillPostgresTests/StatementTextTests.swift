@@ -51,7 +51,8 @@ import Testing
         func text(_ sql: String, rows: Int) -> String? { StatementText(sql).rowInsert?.text(rows: rows) }
         #expect(
             text("INSERT INTO t (a, b, c) VALUES (?2, ?1, 'it''s $3 (')", rows: 3)
-                == "INSERT INTO t (a, b, c) VALUES ($2, $1, 'it''s $3 ('), ($4, $3, 'it''s $3 ('), ($6, $5, 'it''s $3 (')"
+                == "INSERT INTO t (a, b, c) VALUES ($2, $1, 'it''s $3 ('), "
+                + "($4, $3, 'it''s $3 ('), ($6, $5, 'it''s $3 (')"
         )
         let grant = "INSERT INTO t (a, b) VALUES (?1, (SELECT max(c) FROM u WHERE d = ?2 OR e = ?1))"
         #expect(

@@ -214,7 +214,10 @@ struct TransactionTests {
                         try await database.write(locking: [LockKey("counter", name)]) { connection in
                             try connection.add(1, to: name)
                             try connection.write(
-                                "INSERT INTO entries (note, number) VALUES (?1, (SELECT amount FROM counters WHERE name = ?1))",
+                                """
+                                INSERT INTO entries (note, number) VALUES (?1, (SELECT amount FROM counters \
+                                WHERE name = ?1))
+                                """,
                                 [.text(name)])
                         }
                     }
