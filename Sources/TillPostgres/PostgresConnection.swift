@@ -15,7 +15,15 @@ final class PostgresConnection: Connection {
     /// body that finds further keys then runs to its end, to find them all at once.
     private var endsAtNewKey: Bool
 
-    init(_ transaction: PostgresTransaction, isReading: Bool, endsAtNewKey: Bool = false) {
+    /// The keys that the body itself declared. Those of the other bodies of its transaction do not count: what it read
+    /// ahead is older than their rows.
+    private let held: Set<LockKey>
+
+    init(
+        _ transaction: PostgresTransaction, isReading: Bool, holding held: Set<LockKey> = [],
+        endsAtNewKey: Bool = false
+    ) {
+        self.held = held
         self.transaction = transaction
         self.isReading = isReading
         self.endsAtNewKey = endsAtNewKey
@@ -35,13 +43,13 @@ final class PostgresConnection: Connection {
     }
 
     func lock(_ keys: [LockKey]) {
-        guard let held = transaction?.keys else { return }
+        guard transaction != nil else { return }
         for key in keys where !held.contains(key) { undeclared.insert(key) }
     }
 
     func lockFirst(_ keys: [LockKey]) throws(DatabaseError) {
         lock(keys)
-        guard let held = transaction?.keys, !held.isSuperset(of: keys) else { return }
+        guard !held.isSuperset(of: keys) else { return }
         endsAtNewKey = true
         _ = try usable()
     }

@@ -171,7 +171,8 @@ final class TransactionRunner: @unchecked Sendable {
         if hasSavepoints { transaction.control("SAVEPOINT body") }
         let wasSent = transaction.sentCount
         let kinds = Set(job.keys.map(\.kind))
-        let connection = PostgresConnection(transaction, isReading: false, endsAtNewKey: job.runs == 0)
+        let connection = PostgresConnection(
+            transaction, isReading: false, holding: Set(job.keys), endsAtNewKey: job.runs == 0)
         job.runs += 1
         let hasSucceeded = job.run(connection)
         connection.end()

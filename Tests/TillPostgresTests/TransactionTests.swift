@@ -273,6 +273,33 @@ struct TransactionTests {
         }
     }
 
+    @Test("A body that finds a key which another body of its commit declared sees that body's rows, and is seen by it")
+    func foundAmongOthers() async throws {
+        try await Store.withOpen(connections: 1) { database, _ in
+            try await database.write { try $0.add(1, to: "common") }
+            let isOpen = DispatchSemaphore(value: 0)
+            let (key, name) = (LockKey("counter", "common"), "common")
+            let reading = Statement("SELECT amount FROM counters WHERE name = ?1", [.text(name)])
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await database.write(locking: []) { _ in isOpen.wait() } }
+                while database.figures.busyWriters == 0 { await Task.yield() }
+                for number in 0..<15 {
+                    group.addTask {
+                        let declared = number == 7 ? [key] : [LockKey("counter", "n\(number)")]
+                        try await database.write(locking: declared, reading: { [reading] }) {
+                            $0.lock([key])
+                            try $0.add(1, to: name)
+                        }
+                    }
+                }
+                while database.waitingWrites < 15 { await Task.yield() }
+                isOpen.signal()
+                try await group.waitForAll()
+            }
+            #expect(try await database.read { try $0.amount(of: name) } == 16)
+        }
+    }
+
     @Test("Ids are drawn once each, by all servers together")
     func ids() async throws {
         try await Store.withOpen { first, store in
