@@ -4,8 +4,6 @@ import TillSQL
 /// that needs one, or with the commit.
 final class PostgresTransaction {
     let handle: PostgresHandle
-    /// The keys whose locks this transaction takes with its first statement.
-    let keys: Set<LockKey>
     private var kind: Kind
     private let needingSnapshot: Set<String>
     /// The first statement that a body ran.
@@ -64,7 +62,6 @@ final class PostgresTransaction {
         _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<String> = []
     ) {
         self.handle = handle
-        self.keys = keys
         self.kind = kind
         needingSnapshot = queries
         switch kind {
