@@ -22,16 +22,22 @@ final class HostOrder: Sendable {
         guard let options = PQconninfoParse(address, nil) else { return nil }
         defer { PQconninfoFree(options) }
         var lists: [String: [String]] = [:]
+        var usualPort = "5432"
         var option = options
         while let keyword = option.pointee.keyword {
+            let name = String(cString: keyword)
             if let value = option.pointee.val {
-                lists[String(cString: keyword)] = String(cString: value)
+                lists[name] = String(cString: value)
                     .split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             }
+            if name == "port", let compiled = option.pointee.compiled { usualPort = String(cString: compiled) }
             option += 1
         }
         let count = max(lists["host"]?.count ?? 0, lists["hostaddr"]?.count ?? 0)
         guard count > 1, lists["target_session_attrs"] != ["prefer-standby"] else { return nil }
+        // An empty value does not replace the list in the address, and `a,b` without ports is a list of empty ports.
+        lists["port"] = lists["port"]?.map { $0.isEmpty ? usualPort : $0 }
+        guard !["host", "hostaddr"].contains(where: { lists[$0]?.contains("") == true }) else { return nil }
         hosts = (0..<count).map { index in
             Host(
                 parameters: ["host", "hostaddr", "port"].compactMap { name in

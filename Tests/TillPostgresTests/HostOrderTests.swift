@@ -46,7 +46,11 @@ import TillThreads
         #expect(
             hosts("postgres://till@/till?host=a,b&hostaddr=10.0.0.1,10.0.0.2&port=5")
                 == [["host=a", "hostaddr=10.0.0.1", "port=5"], ["host=b", "hostaddr=10.0.0.2", "port=5"]])
+        #expect(hosts("postgres://till@a,b/till") == [["host=a", "port=5432"], ["host=b", "port=5432"]])
+        #expect(hosts("postgres://till@a,b:2/till") == [["host=a", "port=5432"], ["host=b", "port=2"]])
+        #expect(hosts("host=a,b user=till") == [["host=a"], ["host=b"]])
         #expect(hosts("postgres://till@a/till") == nil)
+        #expect(hosts("host=,b user=till") == nil)
         #expect(hosts("postgres://till@a,b/till?target_session_attrs=prefer-standby") == nil)
         #expect(hosts("no address") == nil)
     }
@@ -68,6 +72,12 @@ import TillThreads
             }
             #expect(error?.detail.contains("port 1 failed") == true && error?.detail.contains("port 2 failed") == true)
             #expect(error?.detail.contains("s3cret") == false)
+            let withoutPorts = #expect(throws: DatabaseError.self) {
+                try PostgresDatabase.open(
+                    address: "postgres://till@a.invalid,b.invalid/till", role: .server, options: .init(Store.schema))
+            }
+            #expect(withoutPorts?.detail.contains("\"a.invalid\"") == true)
+            #expect(withoutPorts?.detail.contains("\"b.invalid\"") == true)
         }
     }
 }
