@@ -48,7 +48,7 @@ extension JSONValue {
         output += closing.utf8
     }
 
-    private static func write(_ text: String, to output: inout [UInt8]) {
+    static func write(_ text: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
         defer { output.append(UInt8(ascii: "\"")) }
         // Almost every string needs no escapes and is appended whole: scalar by scalar costs several times as much.

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillJSON
 import TillSQL
 import TillSQLite
 import TillTestDatabases
@@ -114,19 +115,28 @@ import TillTestDatabases
         }
     }
 
-    @Test("A new transaction's data in its event equals what its row says afterwards", arguments: LedgerDatabase.each)
+    @Test("A new grant's event is the text of what its row says afterwards", arguments: LedgerDatabase.each)
     func eventData(_ database: LedgerDatabase) async throws {
+        let prices = [nil, SignedPrice(milliunits: 6_000, currency: Currency("CNY"))]
         try await withLedger(on: database) { ledger in
-            let transaction = paid(
-                "7", product: ProductID("com.example.points60"),
-                price: SignedPrice(milliunits: 6_000, currency: Currency("CNY")))
-            let read = try await ledger.write { connection in
-                let table = TransactionTable(connection)
-                let rowID = try table.insert(
-                    transaction, state: .revoked, quarantine: nil, orderRowID: nil, at: at)
-                return try table.find(rowID: rowID).map { EventBody.transaction($0) }
+            for (number, price) in prices.enumerated() {
+                let transaction = paid("\(number + 7)", product: ProductID("com.example.\"60\""), price: price)
+                let grant = Grant(
+                    id: UniqueID(high: 1, low: 2), environment: .sandbox, transactionID: transaction.id,
+                    orderID: UniqueID(high: 3, low: 4), userID: UserID("ann"), productID: transaction.productID,
+                    quantity: 3,
+                    points: [
+                        GrantedPoints(currency: "gems", amount: .min), GrantedPoints(currency: "points", amount: 180),
+                    ], entitlement: price == nil ? "pro" : nil, at: at)
+                let read = try await ledger.write { connection in
+                    let table = TransactionTable(connection)
+                    let rowID = try table.insert(
+                        transaction, state: .granted, quarantine: nil, orderRowID: nil, at: at)
+                    return try table.find(rowID: rowID).map { EventBody.transaction($0) }
+                }
+                let tree = try #require(read).merging(EventBody.grant(grant, isNew: true)) { own, _ in own }
+                #expect(EventBody.created(grant, by: transaction) == JSONValue.object(tree).encoded())
             }
-            #expect(read == EventBody.transaction(transaction) && read?.isEmpty == false)
         }
     }
 

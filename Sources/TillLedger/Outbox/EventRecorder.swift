@@ -48,10 +48,10 @@ struct EventRecorder {
     /// `grant.created`, from the values that the caller has just inserted. Reading them back would cost as much again.
     func record(_ grant: Grant, of transaction: PaidTransaction, rowID: Int64, at now: Instant) throws {
         let type = EventType.grantCreated.rawValue
-        let data = EventBody.transaction(transaction).merging(EventBody.grant(grant, isNew: true)) { own, _ in own }
-        try insert(
-            type: type, user: grant.userID, key: [type, transaction.environment.rawValue, transaction.id.text],
-            happensOnce: true, transaction: rowID, transfer: nil, data, at: now)
+        try outbox.insert(
+            type: type, user: grant.userID, key: "\(type):\(transaction.environment.rawValue):\(transaction.id.text)",
+            happensOnce: true, transaction: rowID, transfer: nil,
+            body: EventBody.created(grant, by: transaction), at: now)
     }
 
     private func insert(
@@ -142,16 +142,36 @@ package enum EventBody {
         ]
     }
 
+    /// `grant.created`, with the text of the tree that the other functions make of the same transaction and grant.
+    static func created(_ grant: Grant, by paid: PaidTransaction) -> String {
+        JSONWriter { json in
+            if let entitlement = grant.entitlement { json.text("entitlement", entitlement) }
+            json.text("environment", paid.environment.rawValue)
+            json.text("grantId", grant.id.description)
+            json.text("orderId", grant.orderID.description)
+            json.text("originalTransactionId", paid.originalID.text)
+            json.objects("postings", grant.postings(at: grant.at)) { posting, json in
+                json.integer("amount", posting.amount)
+                json.text("currency", posting.currency)
+                json.text("kind", posting.kind.rawValue)
+            }
+            if let price = paid.signedPrice?.money {
+                json.object("price") { json in
+                    json.integer("amount", price.amount)
+                    json.text("currency", price.currency.text)
+                }
+            }
+            json.text("productId", paid.productID.text)
+            json.text("purchasedAt", paid.purchasedAt.rfc3339)
+            json.integer("quantity", Int64(paid.quantity))
+            json.text("transactionId", paid.id.text)
+        }.text
+    }
+
     static func transaction(_ stored: TransactionTable.Stored) -> [String: JSONValue] {
         transaction(
             stored.id, of: stored.originalID, in: stored.environment, stored.productID, quantity: stored.quantity,
             price: stored.price, at: stored.purchasedAt)
-    }
-
-    static func transaction(_ paid: PaidTransaction) -> [String: JSONValue] {
-        transaction(
-            paid.id, of: paid.originalID, in: paid.environment, paid.productID, quantity: paid.quantity,
-            price: paid.signedPrice?.money, at: paid.purchasedAt)
     }
 
     private static func transaction(

@@ -59,14 +59,15 @@ enum JSONText {
     }
 
     static func response(_ status: Int, _ value: JSONValue) -> HTTPResponse {
-        HTTPResponse(
-            status: status, headers: HTTPHeaders([("Content-Type", "application/json")]),
-            body: Array(value.encoded().utf8))
+        response(status, text: Array(value.encoded().utf8))
     }
 
     static func response(_ status: Int, _ value: some Encodable) -> HTTPResponse {
-        HTTPResponse(
-            status: status, headers: HTTPHeaders([("Content-Type", "application/json")]), body: encode(value))
+        response(status, text: encode(value))
+    }
+
+    static func response(_ status: Int, text: [UInt8]) -> HTTPResponse {
+        HTTPResponse(status: status, headers: HTTPHeaders([("Content-Type", "application/json")]), body: text)
     }
 }
 
