@@ -23,11 +23,18 @@ public enum Digest: String, Sendable {
 
     var algorithm: OpaquePointer? {
         switch self {
-        case .sha1: EVP_sha1()
-        case .sha256: EVP_sha256()
-        case .sha384: EVP_sha384()
+        case .sha1: Self.implementations[0]
+        case .sha256: Self.implementations[1]
+        case .sha384: Self.implementations[2]
         }
     }
+
+    /// Fetched once: given only a name, OpenSSL looks for the implementation at every hash. They live as long as the
+    /// process, and are read-only.
+    nonisolated(unsafe) private static let implementations: [OpaquePointer?] = [
+        EVP_MD_fetch(nil, "SHA1", nil) ?? EVP_sha1(), EVP_MD_fetch(nil, "SHA256", nil) ?? EVP_sha256(),
+        EVP_MD_fetch(nil, "SHA384", nil) ?? EVP_sha384(),
+    ]
 }
 
 /// HMAC with SHA-256 (RFC 2104), for HS256 tokens and webhook signatures.
@@ -39,7 +46,7 @@ public enum HMACSHA256 {
         return clearingErrors {
             var output = [UInt8](repeating: 0, count: 32)
             var length: UInt32 = 0
-            let done = HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, &output, &length)
+            let done = HMAC(Digest.sha256.algorithm, key, Int32(key.count), message, message.count, &output, &length)
             precondition(done != nil && length == 32, "libcrypto cannot authenticate")
             return output
         }

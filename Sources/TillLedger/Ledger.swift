@@ -26,6 +26,7 @@ public struct Ledger: Sendable {
     /// Apple's API for reading and for tasks; nil without an In-App Purchase Key.
     package let serverAPI: ServerAPI?
     package let dryRuns = DryRunQueue()
+    private let proofHeaders: KnownProofHeaders
 
     /// - Parameters:
     ///   - log: takes the lines about purchases, jobs and requests to Apple; by default it drops them.
@@ -49,7 +50,9 @@ public struct Ledger: Sendable {
         self.serverAPI = serverAPI
         verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects, refused: refusedProof)
         catalogs = CatalogHistory(settings.catalog, since: clock())
-        let terms = PurchaseTerms(settings: settings, catalogs: catalogs, asksApple: serverAPI != nil)
+        proofHeaders = KnownProofHeaders(of: database)
+        let terms = PurchaseTerms(
+            settings: settings, catalogs: catalogs, asksApple: serverAPI != nil, proofHeaders: proofHeaders)
         let processor = PurchaseProcessor(
             database: database, clock: clock, entropy: entropy, log: log, terms: terms)
         let byAPI = serverAPI.map { [verifier] in
@@ -68,7 +71,8 @@ public struct Ledger: Sendable {
         ledger.settings.apple = settings.apple
         if !catalogs.isOf(changed.catalog) { ledger.catalogs = CatalogHistory(changed.catalog, since: clock()) }
         let terms = PurchaseTerms(
-            settings: ledger.settings, catalogs: ledger.catalogs, asksApple: serverAPI != nil)
+            settings: ledger.settings, catalogs: ledger.catalogs, asksApple: serverAPI != nil,
+            proofHeaders: proofHeaders)
         ledger.intake = intake.with(terms)
         return ledger
     }
@@ -93,8 +97,10 @@ struct PurchaseTerms: Sendable {
     let catalogs: CatalogHistory
     /// The policy for tasks for Apple; nil without an In-App Purchase Key.
     let tasks: AppleTasks.Policy?
+    let proofHeaders: KnownProofHeaders
 
-    init(settings: LedgerSettings, catalogs: CatalogHistory, asksApple: Bool) {
+    init(settings: LedgerSettings, catalogs: CatalogHistory, asksApple: Bool, proofHeaders: KnownProofHeaders) {
+        self.proofHeaders = proofHeaders
         self.settings = settings
         self.catalogs = catalogs
         tasks = asksApple ? AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) : nil

@@ -9,6 +9,12 @@ final class GroupCommit {
     private var connection: SQLiteHandle?
     private let writesAreAtomic: Bool
     private let watch: CommitWatch?
+    private let drawn = DrawnIDs()
+    /// How many of the next batches give each body a savepoint.
+    private var guardedBatches = 0
+
+    /// After a body that failed with changes, others probably will, and each costs the batch that runs again.
+    static let guardedAfterFailure = 64
 
     /// After this many failures in a row, the second attempt of a batch stops: the cause is then the disk and not one
     /// of the bodies.
@@ -98,9 +104,18 @@ final class GroupCommit {
             return .failed(error)
         }
         do throws(DatabaseError) {
-            var hasChanged = false
-            for job in jobs { try run(job, connection, &hasChanged) }
+            if guardedBatches > 0 {
+                guardedBatches -= 1
+                _ = try runAll(jobs, connection, withSavepoints: true)
+            } else if try !runAll(jobs, connection, withSavepoints: false) {
+                guardedBatches = Self.guardedAfterFailure
+                drawn.forget()
+                try connection.run("ROLLBACK")
+                try connection.run("BEGIN IMMEDIATE")
+                _ = try runAll(jobs, connection, withSavepoints: true)
+            }
         } catch {
+            drawn.forget()
             rollBack(connection)
             reopenIfReadOnly(error)
             return .rolledBack(error)
@@ -111,6 +126,7 @@ final class GroupCommit {
             return .committed
         } catch {
             let isInDoubt = mayHaveCommitted(error, connection)
+            drawn.forget()
             rollBack(connection)
             guard isInDoubt else { return .rolledBack(error) }
             // Until the next commit overwrites what this one may have left in the log, a power cut may make it durable.
@@ -119,35 +135,51 @@ final class GroupCommit {
         }
     }
 
+    /// Runs the bodies one after another. Almost none fails after it has changed something, so most batches save the
+    /// savepoint of each body, with its copies of all pages that the body changes.
+    ///
+    /// - Returns: false, with the rest not run, if a body must be rolled back alone and has no savepoint.
     /// - Throws: an error that ends the whole batch.
-    private func run(_ job: Job, _ connection: SQLiteHandle, _ hasChanged: inout Bool) throws(DatabaseError) {
-        let scope = SQLiteConnection(connection, .writing(savepoint: hasChanged))
-        var succeeded = job.run(scope)
+    private func runAll(
+        _ jobs: [Job], _ connection: SQLiteHandle, withSavepoints: Bool
+    ) throws(DatabaseError) -> Bool {
+        var hasChanged = false
+        for job in jobs {
+            let scope = SQLiteConnection(connection, .writing(savepoint: withSavepoints && hasChanged), drawn)
+            let succeeded = try run(job, in: scope, connection)
+            if !succeeded { drawn.forget() }
+            guard scope.hasChanged else { continue }
+            switch (succeeded, hasChanged) {
+            case (true, true):
+                if withSavepoints { try connection.run("RELEASE body") }
+            case (true, false):
+                hasChanged = true
+            case (false, true):
+                guard withSavepoints else { return false }
+                try connection.run("ROLLBACK TO body")
+                try connection.run("RELEASE body")
+            case (false, false):
+                // This transaction has no other changes yet.
+                try connection.run("ROLLBACK")
+                try connection.run("BEGIN IMMEDIATE")
+            }
+        }
+        return true
+    }
+
+    private func run(
+        _ job: Job, in scope: SQLiteConnection, _ connection: SQLiteHandle
+    ) throws(DatabaseError) -> Bool {
+        let succeeded = job.run(scope)
         scope.end()
         if let error = scope.brokenBy { throw error }
         guard connection.isInTransaction else {
             throw DatabaseError(.other, "a body ended the transaction it was run in")
         }
-        guard scope.hasChanged else { return }
-        if succeeded, connection.hasOpenForeignKeys {
-            // It would make the commit of the whole batch fail.
-            job.refuse(DatabaseError(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
-            succeeded = false
-        }
-        switch (succeeded, hasChanged) {
-        case (true, true):
-            try connection.run("RELEASE body")
-        case (true, false):
-            hasChanged = true
-        case (false, true):
-            try connection.run("ROLLBACK TO body")
-            try connection.run("RELEASE body")
-        case (false, false):
-            // This transaction has no other changes yet: rolling it back whole is cheaper than a savepoint for every
-            // body.
-            try connection.run("ROLLBACK")
-            try connection.run("BEGIN IMMEDIATE")
-        }
+        guard succeeded, scope.hasChanged, connection.hasOpenForeignKeys else { return succeeded }
+        // It would make the commit of the whole batch fail.
+        job.refuse(DatabaseError(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
+        return false
     }
 
     // MARK: After a fault

@@ -5,6 +5,7 @@ import TillSQL
 final class SQLiteConnection: Connection {
     private var connection: SQLiteHandle?
     private let access: Access
+    private let drawn: DrawnIDs
 
     /// Set when a statement failed in a way that leaves the whole transaction in doubt. The body is then not committed,
     /// even if it ignores the error.
@@ -15,19 +16,17 @@ final class SQLiteConnection: Connection {
 
     enum Access {
         case reading
-        /// The body's first change sets a savepoint, so that the body can be rolled back alone.
+        /// With a savepoint, which the body's first change sets, the body can be rolled back alone.
         case writing(savepoint: Bool)
     }
 
-    init(_ connection: SQLiteHandle, _ access: Access) {
+    init(_ connection: SQLiteHandle, _ access: Access, _ drawn: DrawnIDs = DrawnIDs()) {
         self.connection = connection
         self.access = access
+        self.drawn = drawn
     }
 
     func end() { connection = nil }
-
-    /// The highest id that this body has drawn for each table. The next body reads the table again.
-    private var drawn: [String: Int64] = [:]
 
     /// SQLite has one writer, so a body has the file to itself.
     func lock(_ keys: [LockKey]) {}
@@ -35,9 +34,9 @@ final class SQLiteConnection: Connection {
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
         let name = "\(table)"
         let last =
-            try drawn[name]
+            try drawn.last[name]
             ?? first("SELECT coalesce(max(row_id), 0) AS last FROM \(table: table)", []) { $0.integer("last") } ?? 0
-        drawn[name] = last + Int64(count)
+        drawn.last[name] = last + Int64(count)
         return (0..<count).map { last + 1 + Int64($0) }
     }
 
@@ -189,4 +188,12 @@ final class SQLiteConnection: Connection {
         }
         return error
     }
+}
+
+/// The highest id that was drawn for each table: of the only writer, so the tables need not be read again. Forgotten
+/// when a body fails, because its ids are free again.
+final class DrawnIDs {
+    fileprivate var last: [String: Int64] = [:]
+
+    func forget() { last = [:] }
 }

@@ -9,7 +9,11 @@ final class SQLiteHandle {
     /// How many pages the write-ahead log held after this connection's last commit.
     private(set) var logPages = 0
 
+    /// Refused, without harm, where the process has used SQLite before.
+    private static let isLibraryConfigured: Bool = till_sqlite_without_memory_statistics() == SQLITE_OK
+
     init(path: String, flags: Int32, vfs: String?, busyMilliseconds: Int32) throws(DatabaseError) {
+        _ = Self.isLibraryConfigured
         var handle: OpaquePointer?
         // NOMUTEX: one thread at a time uses a connection. EXRESCODE: `DatabaseError.Kind` needs the extended codes.
         let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)

@@ -48,7 +48,7 @@ extension Ledger {
                 operatorName: decision.operatorName, reason: decision.reason, answer: outcome.name, at: now)
             return outcome
         }
-        inputs.writeLog()
+        inputs.finish()
         switch outcome {
         case .granted(let grant), .moved(let grant): return (true, grant)
         case .alreadyGranted(let grant), .contested(let grant, _): return (false, grant)

@@ -3,12 +3,14 @@ import TillCrypto
 import TillThreads
 
 /// The time and the fresh ids of one commit. Both are drawn before the commit's body runs, so that a body that the
-/// database runs again writes the same values. Log lines of the commit are collected, and written after it.
+/// database runs again writes the same values. Log lines of the commit, and the header that it stored, are collected and
+/// used after it.
 package struct CommitInputs: Sendable {
     package let now: Instant
     private let ids: FreshIDs
     private let log: Log
     private let lines = Locked<[(event: LogEvent, fields: Log.Fields)]>([])
+    private let header = Locked<(@Sendable () -> Void)?>(nil)
 
     /// - Parameter seed: unpredictable bytes, at least 16.
     package init(now: Instant, seed: [UInt8], log: Log = .none) {
@@ -24,6 +26,7 @@ package struct CommitInputs: Sendable {
     package func begin() -> CommitInputs {
         ids.restart()
         lines.withLock { $0 = [] }
+        header.withLock { $0 = nil }
         return self
     }
 
@@ -34,8 +37,15 @@ package struct CommitInputs: Sendable {
         lines.withLock { $0.append((event, fields)) }
     }
 
+    /// Keeps what is known of a proof's header once it is committed.
+    func remember(_ prepared: ProofTable.Prepared, in headers: KnownProofHeaders) {
+        guard let seen = prepared.seen else { return }
+        header.withLock { $0 = { headers.insert(seen) } }
+    }
+
     /// Call after the commit.
-    package func writeLog() {
+    package func finish() {
+        header.withLock { $0 }?()
         for line in lines.withLock({ $0 }) { log.write(line.event, line.fields) }
     }
 

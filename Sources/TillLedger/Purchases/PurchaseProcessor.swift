@@ -26,13 +26,13 @@ package struct PurchaseProcessor: Sendable {
 
     /// The queries with which `process` begins.
     private static func reads(
-        of transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin
+        of transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin, _ known: KnownProofHeaders
     ) -> [Statement] {
-        PurchaseReader.reads(of: transaction, from: origin) + readsOfWaiting(for: transaction)
-            + [ProofTable.findingHeader(of: proof.bytes, proof.kind)].compactMap { $0 }
+        PurchaseReader.reads(of: transaction, from: origin) + [findingAwaiting(transaction)]
+            + [ProofTable.findingHeader(of: proof.bytes, proof.kind, unless: known)].compactMap { $0 }
     }
 
-    /// Draw these before the body of a write, and call `writeLog` of them after the commit.
+    /// Draw these before the body of a write, and call `finish` of them after the commit.
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16), log: log) }
 
     package func process(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> PurchaseOutcome {
@@ -42,12 +42,12 @@ package struct PurchaseProcessor: Sendable {
         _ = try await catalogs.record(in: database)
         let outcome = try await database.write(
             locking: Self.keys(of: transaction, from: origin),
-            reading: { Self.reads(of: transaction, purchase.proof, from: origin) }
+            reading: { Self.reads(of: transaction, purchase.proof, from: origin, terms.proofHeaders) }
         ) { connection in
             try process(
                 transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
         }
-        inputs.writeLog()
+        inputs.finish()
         #if PLANTED_MISTAKES
             if PlantedMistake.recordsEventApart.isPlanted, case .granted(let grant) = outcome {
                 try await recordEventApart(of: grant)
@@ -83,7 +83,9 @@ package struct PurchaseProcessor: Sendable {
                 return .revokedUnseen(nil)
             }
         #endif
-        if !proof.bytes.isEmpty { try connection.prefetch { Self.reads(of: transaction, proof, from: origin) } }
+        if !proof.bytes.isEmpty {
+            try connection.prefetch { Self.reads(of: transaction, proof, from: origin, terms.proofHeaders) }
+        }
         if let user = origin.namedUser {
             try CustomerTable(connection).recordNamed(user, under: settings.guests, at: now)
         }
@@ -182,7 +184,7 @@ package struct PurchaseProcessor: Sendable {
         var tokens: Set<OrderID> = []
         while let next = queue.popLast() {
             var waiting: [RecordedCopies.Copy] = []
-            try prefetchWaiting(for: next, connection)
+            try connection.prefetch { Self.readsOfWaiting(for: next) }
             if case .order(let token)? = next.token, tokens.insert(token).inserted {
                 waiting += try copies.waiting(forOrder: token, of: next.environment)
                 try decideContested(by: token, in: next.environment, except: done, source, inputs, connection)
@@ -211,8 +213,10 @@ package struct PurchaseProcessor: Sendable {
         return given
     }
 
-    private func prefetchWaiting(for processed: PaidTransaction, _ connection: any Connection) throws {
-        try connection.prefetch { Self.readsOfWaiting(for: processed) }
+    private static func findingAwaiting(_ transaction: PaidTransaction) -> Statement {
+        var token: OrderID?
+        if case .order(let order)? = transaction.token { token = order }
+        return RecordedCopies.findingAwaiting(transaction.originalID, token, in: transaction.environment)
     }
 
     private static func readsOfWaiting(for processed: PaidTransaction) -> [Statement] {
@@ -228,11 +232,7 @@ package struct PurchaseProcessor: Sendable {
     /// Whether anything waits for a transaction that is not recorded yet. Nothing else can begin to wait for it later
     /// in this commit, which holds the keys of its chain and its order.
     private func isAwaited(_ transaction: PaidTransaction, _ connection: any Connection) throws -> Bool {
-        let (copies, environment) = (RecordedCopies(connection), transaction.environment)
-        if try !copies.waiting(inChain: transaction.originalID, of: environment).isEmpty { return true }
-        guard case .order(let token)? = transaction.token else { return false }
-        return try !copies.waiting(forOrder: token, of: environment).isEmpty
-            || !OwnershipTable(connection).contested(by: token, in: environment).isEmpty
+        try connection.first(Self.findingAwaiting(transaction)) { $0.integer("awaited") == 1 } ?? false
     }
 
     /// Decides again grants by receipts whose signed copies carry this token, because the token may now name a

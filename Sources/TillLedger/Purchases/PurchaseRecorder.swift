@@ -180,8 +180,9 @@ struct PurchaseRecorder {
             try UnmatchedTokenTable(connection).insert(token, in: transaction.environment, at: now)
         }
         guard let stored else {
-            let proofs = ProofTable(connection)
+            let proofs = ProofTable(connection, knowing: terms.proofHeaders)
             let prepared = try proofs.prepare(kind: proof.kind, body: proof.bytes)
+            inputs.remember(prepared, in: terms.proofHeaders)
             let rowID = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderRowID: orderRowID, at: now)
             var isKept = true

@@ -102,7 +102,7 @@ struct ReconciliationRunner {
                 try after(connection)
                 return refused + early + found
             }
-            inputs.writeLog()
+            inputs.finish()
         } catch let error as DatabaseError where error.isOfItsBody {
             try await commit(progress, counting: [], before)
             try await processOneByOne(copies)
@@ -122,7 +122,7 @@ struct ReconciliationRunner {
                 try await commit(progress) { connection in
                     try DifferenceRecorder(connection, processor, inputs.begin()).record([copy])
                 }
-                inputs.writeLog()
+                inputs.finish()
             } catch let error as DatabaseError where error.isOfItsBody {
                 let transaction = copy.transaction
                 ledger.log.write(

@@ -1,4 +1,6 @@
+import TillCrypto
 import TillSQL
+import TillThreads
 
 /// `proofs`: the original signed bytes, one proof for each transaction: the copy that decided its state.
 ///
@@ -6,7 +8,13 @@ import TillSQL
 /// everything that one signer signed, so it is stored once, in `proof_headers`.
 public struct ProofTable {
     private let connection: any Connection
-    public init(_ connection: any Connection) { self.connection = connection }
+    private let known: KnownProofHeaders?
+    public init(_ connection: any Connection) { self.init(connection, knowing: nil) }
+
+    init(_ connection: any Connection, knowing known: KnownProofHeaders?) {
+        self.connection = connection
+        self.known = known
+    }
 
     public enum Kind: Int64, Sendable, Hashable {
         case signedTransaction = 1
@@ -16,12 +24,14 @@ public struct ProofTable {
     /// A proof whose header has a row.
     struct Prepared {
         fileprivate let (kind, header, rest): (Kind, SQLValue, SQLValue)
+        /// The header, if it was not known.
+        let seen: KnownProofHeaders.Header?
     }
 
     /// Call this before ids are drawn: where the header has no row yet, the body may run again to make it.
     func prepare(kind: Kind, body: [UInt8]) throws -> Prepared {
-        let (header, rest) = try parts(of: body, kind)
-        return Prepared(kind: kind, header: header, rest: rest)
+        let (header, rest, seen) = try parts(of: body, kind)
+        return Prepared(kind: kind, header: header, rest: rest, seen: seen)
     }
 
     public func insert(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
@@ -36,7 +46,7 @@ public struct ProofTable {
 
     /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
     public func replace(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
-        let (header, rest) = try parts(of: body, kind)
+        let (header, rest, _) = try parts(of: body, kind)
         try connection.write(
             """
             UPDATE proofs SET kind = ?2, header_row_id = ?3, body = ?4 WHERE transaction_row_id = ?1 AND kind >= ?2
@@ -69,12 +79,20 @@ public struct ProofTable {
     }
 
     /// The header's reference and the remaining bytes; the whole body if there is no header to share.
-    private func parts(of body: [UInt8], _ kind: Kind) throws -> (header: SQLValue, rest: SQLValue) {
-        guard let header = Self.header(of: body, kind) else { return (.null, .blob(body)) }
+    private func parts(
+        of body: [UInt8], _ kind: Kind
+    ) throws -> (header: SQLValue, rest: SQLValue, seen: KnownProofHeaders.Header?) {
+        if kind == .signedTransaction, let header = known?.find(in: body) {
+            return (.integer(header.rowID), .blob(Array(body[header.bytes.count...])), nil)
+        }
+        guard let header = Self.header(of: body, kind) else { return (.null, .blob(body), nil) }
         let known = try connection.first(Self.finding(header)) { $0.integer("row_id") }
         if known == nil { try connection.lockFirst([.proofHeader(header)]) }
         let rowID = try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [.blob(header)])
-        return (.integer(rowID), .blob(Array(body[header.count...])))
+        return (
+            .integer(rowID), .blob(Array(body[header.count...])),
+            KnownProofHeaders.Header(bytes: header, rowID: rowID)
+        )
     }
 
     /// The part that the signed transactions of one signer have in common.
@@ -87,8 +105,39 @@ public struct ProofTable {
         Statement("SELECT row_id FROM proof_headers WHERE header = ?1", [.blob(header)])
     }
 
-    /// Finds the header of a proof that is about to be stored; nil if it has none.
-    static func findingHeader(of body: [UInt8], _ kind: Kind) -> Statement? {
-        header(of: body, kind).map { finding($0) }
+    /// Finds the header of a proof that is about to be stored; nil if it has none, or if its row is known.
+    static func findingHeader(of body: [UInt8], _ kind: Kind, unless known: KnownProofHeaders) -> Statement? {
+        known.find(in: body) == nil ? header(of: body, kind).map { finding($0) } : nil
+    }
+}
+
+/// The rows of the headers that committed proofs use: comparing three kilobytes in an index costs as much as storing the
+/// proof. Kept only where this process is the one that writes, because another could restore an older database.
+final class KnownProofHeaders: Sendable {
+    struct Header: Sendable {
+        let bytes: [UInt8]
+        let rowID: Int64
+    }
+
+    /// Apple uses one or two signers at a time.
+    private static let capacity = 8
+    private let isKept: Bool
+    private let headers = Locked<[Header]>([])
+
+    init(of database: any Database) { isKept = !database.isShared }
+
+    func find(in body: [UInt8]) -> Header? {
+        guard isKept else { return nil }
+        return headers.withLock { headers in headers.first { CompactToken.begins(body, with: $0.bytes) } }
+    }
+
+    /// Call after the commit.
+    func insert(_ header: Header) {
+        guard isKept else { return }
+        headers.withLock { headers in
+            headers.removeAll { $0.bytes == header.bytes }
+            if headers.count == Self.capacity { headers.removeFirst() }
+            headers.append(header)
+        }
     }
 }

@@ -55,6 +55,21 @@ public struct RecordedCopies {
             """, [.id(token), environment.column, .integer(Self.limit)])
     }
 
+    /// Whether anything waits for a purchase: in its chain, for the order of its token, or a grant that the token
+    /// contests. One query without an order, because nearly always nothing does.
+    static func findingAwaiting(
+        _ original: TransactionID, _ token: OrderID?, in environment: StoreEnvironment
+    ) -> Statement {
+        Statement(
+            """
+            SELECT CASE WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.order_row_id IS NULL AND t.original_id = ?1 \
+            AND +t.environment = ?2) OR EXISTS (SELECT 1 FROM transactions t WHERE t.order_row_id IS NULL AND \
+            t.token = ?3 AND +t.environment = ?2) OR EXISTS (SELECT 1 FROM ownership_basis b WHERE \
+            b.contested_token = ?3 AND b.contested_token IS NOT NULL AND +b.environment = ?2) THEN 1 ELSE 0 END \
+            AS awaited
+            """, [.text(original.text), environment.column, token.map { .id($0) } ?? .null])
+    }
+
     private static func read(_ row: any Row) throws -> Copy {
         let signed = row.isNull("token") ? nil : try row.uniqueID("token")
         let isAbsent = signed?.isNilOrMaximum == true

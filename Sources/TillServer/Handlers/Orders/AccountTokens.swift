@@ -44,7 +44,7 @@ extension Server {
             try ledger.intake.processor.release(paidUnder: token, inputs.begin(), connection)
             return (entry, true)
         }
-        inputs.writeLog()
+        inputs.finish()
         return JSONText.response(
             isNew ? 201 : 200, AccountTokenReply(token: entry.token, user: entry.user, since: entry.since))
     }

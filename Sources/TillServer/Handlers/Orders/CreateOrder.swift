@@ -53,7 +53,7 @@ extension Server {
             let opened = try orders.find(order.id) ?? stored
             return (try OrderView(opened, connection), true)
         }
-        inputs.writeLog()
+        inputs.finish()
         if isNew { recordedCustomers.insert(buyer, as: kind) }
         guard isNew || found.order.isSame(as: order) else { throw RefusalError(.orderConflict) }
         return JSONText.response(isNew ? 201 : 200, found.reply(in: configuration.catalog))

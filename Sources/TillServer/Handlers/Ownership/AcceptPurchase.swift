@@ -48,7 +48,7 @@ extension Server {
             else { throw RefusalError(.unknownTransaction) }
             return ClaimReply(try accept(stored, claimID, as: user, actor: actor, inputs.begin(), connection))
         }
-        inputs.writeLog()
+        inputs.finish()
         return JSONText.response(200, reply)
     }
 
