@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test test-all demo bench docs surface kill-test upgrade-test failover-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench bench-check docs surface kill-test upgrade-test failover-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -64,6 +64,10 @@ bench: ## measure verification and durable grants, on SQLite and PostgreSQL · �
 	@scripts/install-packages build test bench
 	scripts/bench
 	scripts/bench-postgres
+
+bench-check: ## fail if a grant costs more CPU than the baseline allows · 一笔发放的 CPU 超出基准时失败
+	@scripts/install-packages build test bench
+	scripts/bench-check
 
 kill-test: ## kill the server a hundred times under load · 负载下强杀服务器一百次
 	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }

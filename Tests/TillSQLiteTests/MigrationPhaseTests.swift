@@ -66,7 +66,7 @@ private enum Growing {
         #expect(try await backfills.remaining().map(\.rows) == [100])
         #expect(try await unfilled(second) == 100, "the start fills nothing")
         // The program of the second release writes the new column itself.
-        try await second.write { connection in
+        _ = try await second.write { connection in
             try connection.execute("INSERT INTO notes (row_id, text, size) VALUES (9000, 'new', 3)", [])
         }
         var steps: [Backfills.Progress] = []

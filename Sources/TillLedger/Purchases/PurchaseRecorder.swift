@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 /// Records what was decided about one purchase, in the commit that read its facts: order, transaction, proof, evidence,
-/// grant, postings, tasks for Apple and events.
-struct PurchaseRecorder {
+/// grant, postings, tasks for Apple and events. A class, because copies of the facts would cost as much as a statement.
+final class PurchaseRecorder {
     let connection: any Connection
     let context: PurchaseContext
     let decision: PurchaseDecision
