@@ -52,7 +52,7 @@ struct WriteTests {
         await database.close()
     }
 
-    @Test("Of bodies that share a commit each that fails is undone alone, in a batch without savepoints and in one with")
+    @Test("Of bodies that share a commit each that fails is undone alone, with savepoints and without")
     func sharedCommit() throws {
         let directory = TemporaryDirectory()
         let database = try SQLiteDatabase.open(

@@ -3,8 +3,8 @@ import TillCrypto
 import TillThreads
 
 /// The time and the fresh ids of one commit. Both are drawn before the commit's body runs, so that a body that the
-/// database runs again writes the same values. Log lines of the commit, and the header that it stored, are collected and
-/// used after it.
+/// database runs again writes the same values. Log lines of the commit, and the header that it stored, are used after
+/// it.
 package struct CommitInputs: Sendable {
     package let now: Instant
     private let ids: FreshIDs

@@ -111,8 +111,8 @@ public struct ProofTable {
     }
 }
 
-/// The rows of the headers that committed proofs use: comparing three kilobytes in an index costs as much as storing the
-/// proof. Kept only where this process is the one that writes, because another could restore an older database.
+/// The rows of the headers that committed proofs use: finding three kilobytes in an index costs as much as a
+/// statement. Kept only where this process is the one that writes, because another could restore an older database.
 final class KnownProofHeaders: Sendable {
     struct Header: Sendable {
         let bytes: [UInt8]
