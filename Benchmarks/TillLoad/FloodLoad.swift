@@ -60,13 +60,10 @@ struct FloodLoad {
         flood.stop()
         let first = 2 * purchases
         let grant = try cost(of: server) {
-            try proofs(first..<(first + Self.sample)) { client, request in client.send(request) == 200 }
+            try sendAll(requests(first..<(first + Self.sample)), to: port) { $0 == 200 }
         }
         let forgery = try cost(of: server) {
-            try each(forged.requests, port) { client, request in (400..<600).contains(client.send(request)) }
-        }
-        func proofs(_ numbers: Range<Int>, _ send: @escaping @Sendable (RawClient, [UInt8]) -> Bool) throws {
-            try each(requests(numbers), port, send)
+            try sendAll(forged.requests, to: port) { (400..<600).contains($0) }
         }
         return String(
             format: "%.2f %.2f %.2f %.2f %.2f %.0f %.0f %.0f %.0f %d %d %d", quiet.median, quiet.tail, loud.median,
@@ -87,26 +84,6 @@ struct FloodLoad {
         PacedRequests(port: port, perSecond: rate).send(try requests(numbers))
     }
 
-    /// Sends all requests, each as soon as a connection is free.
-    private func each(
-        _ requests: [[UInt8]], _ port: UInt16, _ send: @escaping @Sendable (RawClient, [UInt8]) -> Bool
-    ) throws {
-        let next = Locked((number: 0, failed: 0))
-        onThreads(8) { _ in
-            let client = RawClient(port: port)
-            while true {
-                let number = next.withLock { next in
-                    next.number += 1
-                    return next.number - 1
-                }
-                guard number < requests.count else { return }
-                if !send(client, requests[number]) { next.withLock { $0.failed += 1 } }
-            }
-        }
-        let failed = next.withLock { $0.failed }
-        guard failed == 0 else { throw LoadError("\(failed) of \(requests.count) requests were answered otherwise") }
-    }
-
     // MARK: Cost at the server
 
     private struct Cost {
@@ -125,29 +102,9 @@ struct FloodLoad {
     }
 }
 
-/// Linux's figures for a process.
-private struct ProcessFigures {
-    let processorSeconds: Double
-    /// Bytes passed to the file system for writing to disk.
-    let bytesWritten: Int
-
-    init(of process: Int32) throws {
-        let stat = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
-        let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
-        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
-            throw LoadError("/proc/\(process)/stat")
-        }
-        processorSeconds = (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
-        let lines = try String(contentsOfFile: "/proc/\(process)/io", encoding: .utf8).split(separator: "\n")
-        let written = lines.first { $0.hasPrefix("write_bytes: ") }?.split(separator: " ").last
-        guard let bytes = written.flatMap({ Int($0) }) else { throw LoadError("/proc/\(process)/io") }
-        bytesWritten = bytes
-    }
-}
-
 /// Notifications that match Apple's in form, but are signed under the forger's own roots: none of their chains was seen
 /// before, and none leads to the server's root.
-private struct Forgeries {
+struct Forgeries {
     let requests: [[UInt8]]
 
     init(count: Int) throws {

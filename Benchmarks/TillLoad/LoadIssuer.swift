@@ -34,6 +34,39 @@ struct LoadIssuer: Sendable {
         return try issuer.sign(payload: Array(payload.utf8))
     }
 
+    /// The first period of a subscription, and its renewal information (facts/jws §4, §5).
+    func subscription(_ number: Int) throws -> (transaction: String, renewal: String) {
+        let id = Self.transactionID(number)
+        let expires = bought + 30 * 86_400_000
+        let payload = """
+            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(LoadSet.bundleID)",\
+            "productId":"\(LoadSet.monthlyID)","subscriptionGroupIdentifier":"21000001",\
+            "webOrderLineItemId":"\(number + 1)","purchaseDate":\(bought),"originalPurchaseDate":\(bought),\
+            "expiresDate":\(expires),"quantity":1,"type":"Auto-Renewable Subscription",\
+            "appAccountToken":"\(LoadSet.order(number))","inAppOwnershipType":"PURCHASED",\
+            "signedDate":\(bought + 500),"environment":"Sandbox","transactionReason":"PURCHASE","storefront":"CHN",\
+            "storefrontId":"143465","price":6000,"currency":"CNY","appTransactionId":"704312345678901234"}
+            """
+        let renewal = """
+            {"originalTransactionId":"\(id)","autoRenewProductId":"\(LoadSet.monthlyID)",\
+            "productId":"\(LoadSet.monthlyID)","autoRenewStatus":1,"environment":"Sandbox",\
+            "signedDate":\(bought + 600),"recentSubscriptionStartDate":\(bought),"renewalDate":\(expires)}
+            """
+        return (try issuer.sign(payload: Array(payload.utf8)), try issuer.sign(payload: Array(renewal.utf8)))
+    }
+
+    /// Apple's notification that a subscription has begun: three signed tokens.
+    func subscriptionNotification(_ number: Int) throws -> String {
+        let (transaction, renewal) = try subscription(number)
+        let id = UniqueID(high: 0x7333_0000_0000_4000, low: UInt64(number) | 1 << 63)
+        let payload = """
+            {"notificationType":"SUBSCRIBED","subtype":"INITIAL_BUY","notificationUUID":"\(id)","version":"2.0",\
+            "signedDate":\(bought + 700),"data":{"bundleId":"\(LoadSet.bundleID)","bundleVersion":"1",\
+            "environment":"Sandbox","signedTransactionInfo":"\(transaction)","signedRenewalInfo":"\(renewal)"}}
+            """
+        return try issuer.sign(payload: Array(payload.utf8))
+    }
+
     /// Apple's notification about the same purchase (facts/jws §7). Its UUID is derived from the number, so that the
     /// same notification can be sent again.
     func notification(_ number: Int, about proof: String) throws -> String {

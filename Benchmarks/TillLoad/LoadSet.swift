@@ -8,6 +8,7 @@ import TillCrypto
 struct LoadSet {
     static let bundleID = "com.example.learn"
     static let productID = "com.example.learn.points60"
+    static let monthlyID = "com.example.learn.monthly"
     static let pointsEach: Int64 = 60
     static let users = ProcessInfo.processInfo.environment["USERS"].flatMap { Int($0) } ?? 100
     /// One key posts everything, so its limit is switched off.
@@ -102,7 +103,9 @@ struct LoadSet {
 
     static let catalog = """
         {"products":[{"id":"\(productID)","type":"Consumable","names":{"en":"60 points","zh":"60 学点"},\
-        "price":{"amount":600,"currency":"CNY"},"points":{"points":\(pointsEach)}}]}
+        "price":{"amount":600,"currency":"CNY"},"points":{"points":\(pointsEach)}},\
+        {"id":"\(monthlyID)","type":"Auto-Renewable Subscription","names":{"en":"Monthly","zh":"包月"},\
+        "price":{"amount":600,"currency":"CNY"},"entitlement":"pro"}]}
         """
 
     private static var settings: String {

@@ -34,6 +34,10 @@ struct TillLoad {
                                                      microseconds of processor time of a forged notification
                                                      and of a grant, bytes written for each; the flood's bodies and
                                                      notifications, purchases not answered 200
+               till-load paths DIR TILL COUNT        COUNT requests of each kind to the server TILL: a line for each
+                                                     kind with the server's microseconds of processor time for one;
+                                                     then deliveries to one webhook receiver a second, and the time of
+                                                     one
                till-load user-flood DIR TILL RATE SECONDS ROUNDS
                                                      RATE purchases a second of a hundred users against the server TILL,
                                                      ROUNDS times SECONDS in quiet and SECONDS beside one user who sends
@@ -108,6 +112,10 @@ struct TillLoad {
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
                 seconds: try number(arguments[4], "SECONDS"))
             print(try await load.line())
+        case ("paths", 4):
+            let costs = PathCosts(
+                set: LoadSet(arguments[1]), till: arguments[2], count: try number(arguments[3], "COUNT"))
+            print(try await costs.lines())
         case ("user-flood", 6):
             let load = UserFlood(
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),

@@ -26,6 +26,9 @@ struct ConnectionSettings: Sendable {
 
     /// A network that swallows packets is noticed before the statement's own limit is over.
     private static let keepAliveSeconds = "5"
+    /// After so long PostgreSQL ends a transaction whose server is silent. One that was frozen in the middle of a job's
+    /// write keeps the others from taking the jobs over until then; a long read may pause between its queries.
+    private var idleMilliseconds: Int { isReadOnly ? max(60_000, 2 * statementMilliseconds) : 10_000 }
 
     /// libpq's parameters in the order of their precedence: what the address says replaces the first group, and the
     /// last group replaces what the address says.
@@ -52,7 +55,7 @@ struct ConnectionSettings: Sendable {
         """
         SET statement_timeout = \(statementMilliseconds);
         SET lock_timeout = \(lockMilliseconds);
-        SET idle_in_transaction_session_timeout = \(max(60_000, 2 * statementMilliseconds));
+        SET idle_in_transaction_session_timeout = \(idleMilliseconds);
         SET jit = off;
         SELECT set_config('synchronous_commit', 'on', false)
             WHERE current_setting('synchronous_commit') IN ('off', 'local');

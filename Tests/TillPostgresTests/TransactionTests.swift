@@ -43,6 +43,19 @@ struct TransactionTests {
         }
     }
 
+    @Test("PostgreSQL ends a write whose server is silent for ten seconds, before others wait for its locks for long")
+    func silentServer() async throws {
+        try await Store.withOpen { database, _ in
+            let read: @Sendable (any Connection) throws -> String? = { connection in
+                try connection.first("SELECT current_setting('idle_in_transaction_session_timeout') AS setting", []) {
+                    $0.text("setting")
+                }
+            }
+            #expect(try await database.write(read) == "10s")
+            #expect(try await database.read(read) == "1min")
+        }
+    }
+
     @Test("A body that throws is undone alone, and the bodies of its commit stand")
     func refusal() async throws {
         try await Store.withOpen(connections: 1) { database, _ in
