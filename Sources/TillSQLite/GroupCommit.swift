@@ -95,6 +95,7 @@ final class GroupCommit {
 
     private func runAndCommit(_ jobs: [Job]) -> Attempt {
         let connection: SQLiteHandle
+        drawn.forget()
         do throws(DatabaseError) {
             connection = try usableConnection()
             precondition(!connection.isInTransaction, "a batch begins with nothing open before it (invariant 2)")
@@ -115,7 +116,6 @@ final class GroupCommit {
                 _ = try runAll(jobs, connection, withSavepoints: true)
             }
         } catch {
-            drawn.forget()
             rollBack(connection)
             reopenIfReadOnly(error)
             return .rolledBack(error)
@@ -126,7 +126,6 @@ final class GroupCommit {
             return .committed
         } catch {
             let isInDoubt = mayHaveCommitted(error, connection)
-            drawn.forget()
             rollBack(connection)
             guard isInDoubt else { return .rolledBack(error) }
             // Until the next commit overwrites what this one may have left in the log, a power cut may make it durable.

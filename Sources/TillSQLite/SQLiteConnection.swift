@@ -190,7 +190,7 @@ final class SQLiteConnection: Connection {
     }
 }
 
-/// The highest id that was drawn for each table: of the only writer, so the tables need not be read again. Forgotten
+/// The highest id that the bodies of a batch have drawn for each table: each table is read once in a batch. Forgotten
 /// when a body fails, because its ids are free again.
 final class DrawnIDs {
     fileprivate var last: [String: Int64] = [:]

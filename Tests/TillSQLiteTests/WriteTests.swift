@@ -111,6 +111,12 @@ struct WriteTests {
         #expect(drawn([draw(fails: true, uses: false), draw(fails: false)]) == [nil, 3])
         #expect(drawn([draw(fails: true)]) == [nil])
         #expect(drawn([draw(fails: false), draw(fails: false)]) == [4, 5])
+        // A body that chooses its ids, such as a copy of a ledger.
+        let insert: @Sendable (any Connection) throws -> Int64 = {
+            Int64(try $0.execute("INSERT INTO t (row_id) VALUES (50)", []))
+        }
+        #expect(drawn([insert]) == [1])
+        #expect(drawn([draw(fails: false)]) == [51])
     }
 
 }
