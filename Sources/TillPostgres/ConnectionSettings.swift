@@ -9,6 +9,8 @@ struct ConnectionSettings: Sendable {
     let connectMilliseconds: Int
     let passwordFile: String?
     let isReadOnly: Bool
+    /// Whether only reads use the connection: a long one may pause between its queries.
+    var isForReading: Bool
     let step: (@Sendable (Int32, String) -> Void)?
     /// Nil if there is nothing to choose.
     let hosts: HostOrder?
@@ -20,6 +22,7 @@ struct ConnectionSettings: Sendable {
         connectMilliseconds = options.connectMilliseconds
         passwordFile = options.passwordFile
         self.isReadOnly = isReadOnly
+        isForReading = isReadOnly
         step = options.step
         hosts = HostOrder(address)
     }
@@ -27,8 +30,8 @@ struct ConnectionSettings: Sendable {
     /// A network that swallows packets is noticed before the statement's own limit is over.
     private static let keepAliveSeconds = "5"
     /// After so long PostgreSQL ends a transaction whose server is silent. One that was frozen in the middle of a job's
-    /// write keeps the others from taking the jobs over until then; a long read may pause between its queries.
-    private var idleMilliseconds: Int { isReadOnly ? max(60_000, 2 * statementMilliseconds) : 10_000 }
+    /// write keeps the others from taking the jobs over until then.
+    private var idleMilliseconds: Int { isForReading ? max(60_000, 2 * statementMilliseconds) : 10_000 }
 
     /// libpq's parameters in the order of their precedence: what the address says replaces the first group, and the
     /// last group replaces what the address says.

@@ -43,9 +43,11 @@ final class PostgresEngine: @unchecked Sendable {
                 }
             }
         }
+        var reading = settings
+        reading.isForReading = true
         for index in 0..<max(1, options.readers) {
             let own = role == .operator && index == 0 ? first : nil
-            let connection = PostgresSource(settings, own, outage, counter)
+            let connection = PostgresSource(reading, own, outage, counter)
             let reader = SnapshotReader(connection)
             workers.append { [reads, counter] in
                 Self.work(reads, atMost: 1, nil, counter, \.busyReaders) { jobs in for job in jobs { reader.run(job) } }
