@@ -47,7 +47,10 @@ struct ConnectionSettings: Sendable {
         ]
         if let passwordFile { parameters.append(("password", try PasswordFile.read(passwordFile))) }
         parameters.append(("client_encoding", "UTF8"))
-        if let host { parameters += host.parameters }
+        guard let host else { return parameters }
+        parameters += host.parameters
+        // `PostgresHandle` asks the host itself whether it accepts writes, and goes on to the next one otherwise.
+        if !isReadOnly { parameters.append(("target_session_attrs", "any")) }
         return parameters
     }
 

@@ -94,10 +94,10 @@ final class PostgresHandle {
             // The password file may have changed since the last connection, so it is read for each.
             _ = try settings.parameters()
             connection = hosts.first { host in
-                (try? settings.parameters(host)).flatMap { connect($0, &problems) }
+                (try? settings.parameters(host)).flatMap { connect($0, writes: !settings.isReadOnly, &problems) }
             }
         } else {
-            connection = connect(try settings.parameters(), &problems)
+            connection = connect(try settings.parameters(), writes: !settings.isReadOnly, &problems)
         }
         guard let connection else {
             counter?.add { $0.failedConnects += 1 }
@@ -109,7 +109,7 @@ final class PostgresHandle {
     }
 
     private static func connect(
-        _ parameters: [(name: String, value: String)], _ problems: inout [String]
+        _ parameters: [(name: String, value: String)], writes: Bool, _ problems: inout [String]
     ) -> OpaquePointer? {
         let texts = parameters.map { strdup($0.name) } + parameters.map { strdup($0.value) }
         defer { for text in texts { free(text) } }
@@ -125,7 +125,22 @@ final class PostgresHandle {
             PQfinish(connection)
             return nil
         }
+        guard !writes || acceptsWrites(connection) else {
+            problems.append("\(PQhost(connection).map { String(cString: $0) } ?? "it") is a standby or read-only")
+            PQfinish(connection)
+            return nil
+        }
         return connection
+    }
+
+    /// Asks the server itself. For `target_session_attrs`, libpq believes what the session begins with, and there
+    /// PgBouncer tells what it heard before the leader changed.
+    private static func acceptsWrites(_ connection: OpaquePointer) -> Bool {
+        let result = PQexec(
+            connection,
+            "SELECT NOT pg_is_in_recovery() AND NOT current_setting('default_transaction_read_only')::boolean")
+        defer { PQclear(result) }
+        return PQntuples(result) == 1 && PQgetvalue(result, 0, 0).map { String(cString: $0) } == "t"
     }
 
     deinit { close() }

@@ -80,4 +80,27 @@ import TillThreads
             #expect(withoutPorts?.detail.contains("\"b.invalid\"") == true)
         }
     }
+
+    @Test(
+        "A server does not take a standby for the leader, whatever a pooler in between says",
+        .enabled(if: PostgresCluster.isInstalled, "PostgreSQL 15 is not installed"))
+    func standby() async throws {
+        let folder = URL(fileURLWithPath: "/tmp/till-standby-\(getpid())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let cluster = try PostgresCluster(in: folder.path)
+        // With `any`, libpq accepts a standby, as it does when PgBouncer tells what was true before a failover.
+        let address = cluster.address(of: try cluster.makeDatabase()) + "&target_session_attrs=any"
+        let options = PostgresDatabase.Options(Store.schema)
+        await (try PostgresDatabase.open(address: address, role: .server, options: options)).close()
+        try await cluster.kill()
+        let signal = folder.appendingPathComponent("data/standby.signal").path
+        _ = FileManager.default.createFile(atPath: signal, contents: nil, attributes: [.posixPermissions: 0o666])
+        try await cluster.start()
+        let error = #expect(throws: DatabaseError.self) {
+            try PostgresDatabase.open(address: address, role: .server, options: options)
+        }
+        #expect(error?.kind == .unreachable && error?.detail.contains("is a standby") == true)
+        await (try PostgresDatabase.open(address: address, role: .operator, options: options)).close()
+        await cluster.stop()
+    }
 }
