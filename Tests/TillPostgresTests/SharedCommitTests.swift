@@ -15,11 +15,11 @@ struct SharedCommitTests {
             if statement.hasPrefix("INSERT INTO counters") { inserts.withLock { $0 += 1 } }
         }
         try await Store.withOpen(connections: 1, { $0.step = step }) { database, _ in
-            let holder = Holder()
+            let waiting = WaitingBody()
             await withThrowingTaskGroup(of: Void.self) { group in
                 // The first body holds the connection until the others wait for it.
-                group.addTask { try await database.write(locking: [], holder.body) }
-                await holder.begins()
+                group.addTask { try await database.write(locking: [], waiting.body) }
+                await waiting.begins()
                 for number in 0..<48 {
                     group.addTask {
                         let name = number < 40 ? "n\(number)" : "common"
@@ -35,7 +35,7 @@ struct SharedCommitTests {
                     }
                 }
                 while database.waitingWrites < 48 { await Task.yield() }
-                holder.end()
+                waiting.end()
             }
             let rows = try await database.read { connection in
                 try connection.query("SELECT note, number FROM entries ORDER BY note, number", []) {
@@ -52,11 +52,11 @@ struct SharedCommitTests {
         "The queries with which bodies begin are made in one exchange, and a body sees the rows of those it waits for")
     func readingAhead() async throws {
         try await Store.withOpen(connections: 1) { database, _ in
-            let holder = Holder()
+            let waiting = WaitingBody()
             let before = database.figures.exchanges
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await database.write(locking: [], holder.body) }
-                await holder.begins()
+                group.addTask { try await database.write(locking: [], waiting.body) }
+                await waiting.begins()
                 for number in 0..<16 {
                     group.addTask {
                         let name = number < 14 ? "n\(number)" : "common"
@@ -70,7 +70,7 @@ struct SharedCommitTests {
                     }
                 }
                 while database.waitingWrites < 16 { await Task.yield() }
-                holder.end()
+                waiting.end()
                 try await group.waitForAll()
             }
             let exchanges = database.figures.exchanges - before
@@ -89,12 +89,12 @@ struct SharedCommitTests {
     func foundAmongOthers() async throws {
         try await Store.withOpen(connections: 1) { database, _ in
             try await database.write { try $0.add(1, to: "common") }
-            let holder = Holder()
+            let waiting = WaitingBody()
             let (key, name) = (LockKey("counter", "common"), "common")
             let reading = Statement("SELECT amount FROM counters WHERE name = ?1", [.text(name)])
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await database.write(locking: [], holder.body) }
-                await holder.begins()
+                group.addTask { try await database.write(locking: [], waiting.body) }
+                await waiting.begins()
                 for number in 0..<15 {
                     group.addTask {
                         let declared = number == 7 ? [key] : [LockKey("counter", "n\(number)")]
@@ -105,7 +105,7 @@ struct SharedCommitTests {
                     }
                 }
                 while database.waitingWrites < 15 { await Task.yield() }
-                holder.end()
+                waiting.end()
                 try await group.waitForAll()
             }
             #expect(try await database.read { try $0.amount(of: name) } == 16)
@@ -114,7 +114,7 @@ struct SharedCommitTests {
 }
 
 /// A body that holds its connection, with no other body in its commit, until it is told to end.
-private final class Holder: Sendable {
+private final class WaitingBody: Sendable {
     private let hasBegun = Locked(false)
     private let isOpen = DispatchSemaphore(value: 0)
 
