@@ -1,4 +1,5 @@
 import CTillPostgres
+import Glibc
 import TillThreads
 
 /// The hosts of an address in the order in which they are tried, for all connections of a server.
@@ -64,5 +65,29 @@ final class HostOrder: Sendable {
         }
         order.withLock { order in order = order.filter { !silent.contains($0) } + order.filter(silent.contains) }
         return nil
+    }
+
+    /// Milliseconds within which a host that has just accepted a connection answers a question.
+    private static let patience: Int64 = 5_000
+
+    /// Asks the server itself. For `target_session_attrs`, libpq believes what the session begins with, and there
+    /// PgBouncer tells what it heard before the leader changed. False too if the host froze since it was reached.
+    static func acceptsWrites(_ connection: OpaquePointer) -> Bool {
+        let writable = "NOT pg_is_in_recovery() AND NOT current_setting('default_transaction_read_only')::boolean"
+        guard PQsendQuery(connection, "SELECT \(writable)") == 1 else { return false }
+        let end = MonotonicClock.milliseconds + patience
+        var accepts = false
+        while true {
+            while PQisBusy(connection) == 1 {
+                let left = end - MonotonicClock.milliseconds
+                var event = pollfd(fd: PQsocket(connection), events: Int16(POLLIN), revents: 0)
+                guard left > 0, poll(&event, 1, Int32(left)) >= 0 || errno == EINTR, PQconsumeInput(connection) == 1
+                else { return false }
+            }
+            guard let result = PQgetResult(connection) else { break }
+            defer { PQclear(result) }
+            if PQntuples(result) == 1, let value = PQgetvalue(result, 0, 0) { accepts = String(cString: value) == "t" }
+        }
+        return accepts
     }
 }

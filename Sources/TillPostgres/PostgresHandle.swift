@@ -125,22 +125,12 @@ final class PostgresHandle {
             PQfinish(connection)
             return nil
         }
-        guard !writes || acceptsWrites(connection) else {
+        guard !writes || HostOrder.acceptsWrites(connection) else {
             problems.append("\(PQhost(connection).map { String(cString: $0) } ?? "it") is a standby or read-only")
             PQfinish(connection)
             return nil
         }
         return connection
-    }
-
-    /// Asks the server itself. For `target_session_attrs`, libpq believes what the session begins with, and there
-    /// PgBouncer tells what it heard before the leader changed.
-    private static func acceptsWrites(_ connection: OpaquePointer) -> Bool {
-        let result = PQexec(
-            connection,
-            "SELECT NOT pg_is_in_recovery() AND NOT current_setting('default_transaction_read_only')::boolean")
-        defer { PQclear(result) }
-        return PQntuples(result) == 1 && PQgetvalue(result, 0, 0).map { String(cString: $0) } == "t"
     }
 
     deinit { close() }
