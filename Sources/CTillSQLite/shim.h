@@ -20,13 +20,3 @@ static inline int till_sqlite_without_memory_statistics(void) { return sqlite3_c
 static inline int till_sqlite_configure(sqlite3 *connection, int option, int on) {
     return sqlite3_db_config(connection, option, on, (int *)0);
 }
-
-/// Binds text that SQLite copies before the call returns.
-static inline int till_sqlite_bind_text_copy(sqlite3_stmt *statement, int index, const char *text, int count) {
-    return sqlite3_bind_text(statement, index, text, count, SQLITE_TRANSIENT);
-}
-
-/// Binds bytes that SQLite copies before the call returns.
-static inline int till_sqlite_bind_blob_copy(sqlite3_stmt *statement, int index, const void *bytes, int count) {
-    return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);
-}

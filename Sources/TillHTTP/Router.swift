@@ -33,6 +33,8 @@ public struct Router: Sendable {
     }
 
     public private(set) var routes: [Route] = []
+    /// The routes without parameters, by path. For their paths no other route of the method has more literals.
+    private var exact: [String: [HTTPMethod: Int]] = [:]
 
     /// Makes the response for an unknown path (404), or for a method without a route there (405, with the methods that
     /// have one; the router adds `Allow`).
@@ -101,16 +103,19 @@ public struct Router: Sendable {
             "\(method.rawValue) \(pattern) is served twice")
         routes.append(
             Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, service: service))
+        let isExact = segments.allSatisfy { if case .literal = $0 { true } else { false } }
+        if isExact { exact[pattern, default: [:]][method] = routes.count - 1 }
     }
 
     /// The maximum body of this request; 0 without a route, so that its body is not kept.
     public func bodyLimit(method: HTTPMethod, path: String) -> Int {
-        match(method: method, parts: Self.parts(path)).route?.bodyLimit ?? 0
+        (exactRoute(method, path) ?? match(method: method, parts: Self.parts(path)).route)?.bodyLimit ?? 0
     }
 
     /// Whether the long body of a request is read, as its route decides.
     public func admission(of head: HTTPRequest, length: Int) -> Admission {
-        guard let route = match(method: head.method, parts: Self.parts(head.path)).route else { return .admitted() }
+        let found = exactRoute(head.method, head.path) ?? match(method: head.method, parts: Self.parts(head.path)).route
+        guard let route = found else { return .admitted() }
         return surroundings.admit(head, route.pattern) {
             switch route.service.admission(head, length) {
             case .admitted(let admissionToken): return .admitted(token: admissionToken)
@@ -122,8 +127,9 @@ public struct Router: Sendable {
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        let parts = Self.parts(request.path)
-        let (route, allowed) = match(method: request.method, parts: parts)
+        let exact = exactRoute(request.method, request.path)
+        let parts = exact == nil ? Self.parts(request.path) : []
+        let (route, allowed) = exact.map { ($0, []) } ?? match(method: request.method, parts: parts)
         return await surroundings.answer(request, route?.pattern) {
             var response = await answer(request, parts, route, allowed)
             complete(request, &response)
@@ -140,6 +146,8 @@ public struct Router: Sendable {
         response.headers.set("Allow", allowed.map(\.rawValue).joined(separator: ", "))
         return response
     }
+
+    private func exactRoute(_ method: HTTPMethod, _ path: String) -> Route? { exact[path]?[method].map { routes[$0] } }
 
     /// The best route for the method, and all methods with a route for the path.
     private func match(method: HTTPMethod, parts: [Substring]) -> (route: Route?, allowed: [HTTPMethod]) {

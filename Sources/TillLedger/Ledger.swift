@@ -91,8 +91,8 @@ public struct Ledger: Sendable {
     }
 }
 
-/// The terms under which purchases are processed.
-struct PurchaseTerms: Sendable {
+/// The terms under which purchases are processed. A class: each step of a purchase refers to them.
+final class PurchaseTerms: Sendable {
     let settings: LedgerSettings
     let catalogs: CatalogHistory
     /// The policy for tasks for Apple; nil without an In-App Purchase Key.

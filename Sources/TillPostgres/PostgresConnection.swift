@@ -42,9 +42,9 @@ final class PostgresConnection: Connection {
         return transaction
     }
 
-    func lock(_ keys: [LockKey]) {
+    func lock(_ keys: @autoclosure () -> [LockKey]) {
         guard transaction != nil else { return }
-        for key in keys where !held.contains(key) { undeclared.insert(key) }
+        for key in keys() where !held.contains(key) { undeclared.insert(key) }
     }
 
     func lockFirst(_ keys: [LockKey]) throws(DatabaseError) {

@@ -101,19 +101,19 @@ public final class PostgresDatabase: Database {
     public var isShared: Bool { true }
 
     public func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            engine.write(Body(locking: keys, body) { continuation.resume(with: $0) })
+            engine.write(Body(locking: keys(), body) { continuation.resume(with: $0) })
         }
     }
 
     public func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
+        locking keys: @autoclosure () -> [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
-            let job = Body(locking: keys, body) { continuation.resume(with: $0) }
+            let job = Body(locking: keys(), body) { continuation.resume(with: $0) }
             job.reads = statements
             engine.write(job)
         }

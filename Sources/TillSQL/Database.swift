@@ -6,18 +6,19 @@
 public protocol Database: Sendable {
     /// Runs `body` and returns its value only after the commit that contains it is on disk.
     ///
-    /// - Parameter keys: what the body changes. A body passes keys that it finds while it runs to `Connection.lock`.
+    /// - Parameter keys: what the body changes; only drivers that lock compute them. A body passes keys that it finds
+    ///   while it runs to `Connection.lock`.
     /// - Throws: what `body` threw, with its changes rolled back; or a `DatabaseError`. After an error with
     ///   `mayHaveCommitted`, the changes may or may not be on disk: read them again to find out.
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value
 
     /// The same for a body that begins with these queries. A driver for which each query is a round trip makes those of
     /// several bodies at once, and answers the equal `query` as after `Connection.prefetch`. Other drivers do not ask
     /// for them.
     func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
+        locking keys: @autoclosure () -> [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value
 
@@ -35,10 +36,10 @@ extension Database {
     public var isShared: Bool { false }
 
     public func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
+        locking keys: @autoclosure () -> [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        try await write(locking: keys, body)
+        try await write(locking: keys(), body)
     }
 
     /// Runs a body that declares no key: for a store with only one writer, and for tests.
@@ -53,7 +54,7 @@ extension Database {
 public protocol Connection: AnyObject {
     /// Adds keys that the body finds only by reading. A driver that locks rolls such a body back and runs it again with
     /// all its keys declared.
-    func lock(_ keys: [LockKey])
+    func lock(_ keys: @autoclosure () -> [LockKey])
 
     /// The same before a statement that only the holder of the keys may run. A driver that locks ends the body here if
     /// it lacks one of them.

@@ -14,6 +14,9 @@ final class PreparedStatement {
     private var preparations: Int32 = 0
     /// A query may run the same statement again while it reads its rows; the inner run then needs a second copy.
     var isRunning = false
+    /// Whether its connection keeps it for later runs.
+    var isKept = false
+    private var buffer = ValueBuffer()
 
     init(_ pointer: OpaquePointer) {
         self.pointer = pointer
@@ -46,57 +49,83 @@ final class PreparedStatement {
 
     /// Binds `values`, calls `run` and clears the bindings. If binding fails, returns its code without calling `run`.
     func bound(to values: [SQLValue], _ run: () -> Int32) -> Int32 {
-        let code = bind(values, from: 0, run)
-        sqlite3_clear_bindings(pointer)
-        return code
+        let code = bind(values)
+        defer {
+            sqlite3_clear_bindings(pointer)
+            buffer.trim()
+        }
+        return code == SQLITE_OK ? run() : code
     }
 
-    /// From this size on, bytes are borrowed until `run` returns instead of copied: proofs have 4 to 8 KiB, receipts up
-    /// to 4 MiB.
-    private static let borrowedFrom = 512
-
-    private func bind(_ values: [SQLValue], from start: Int, _ run: () -> Int32) -> Int32 {
-        var index = start
-        while index < values.count {
-            let position = Int32(index + 1)
-            index += 1
+    /// Texts and blobs are copied behind each other into one buffer, which SQLite reads while the statement runs: its
+    /// own copies would cost an allocation for each.
+    private func bind(_ values: [SQLValue]) -> Int32 {
+        var room = 0
+        for value in values {
+            switch value {
+            case .null, .integer: break
+            case .text(let text): room += text.utf8.count
+            case .blob(let blob): room += blob.count
+            }
+        }
+        guard room <= Self.maximumBytes else { return SQLITE_TOOBIG }
+        var free = buffer.room(for: room)
+        for (index, value) in values.enumerated() {
+            let position = Int32(truncatingIfNeeded: index + 1)
             let code: Int32
-            switch values[index - 1] {
+            switch value {
             case .null:
                 code = sqlite3_bind_null(pointer, position)
             case .integer(let value):
                 code = sqlite3_bind_int64(pointer, position, value)
             case .text(var text):
-                let next = index
-                let (done, answer) = text.withUTF8 { bytes -> (Bool, Int32) in
-                    guard let count = Int32(exactly: bytes.count) else { return (true, SQLITE_TOOBIG) }
-                    // A nil pointer would bind null, and an empty text is not null.
-                    let start = UnsafeRawPointer(bytes.baseAddress)?.assumingMemoryBound(to: CChar.self)
-                    guard let start else { return (false, till_sqlite_bind_text_copy(pointer, position, "", 0)) }
-                    guard bytes.count >= Self.borrowedFrom else {
-                        return (false, till_sqlite_bind_text_copy(pointer, position, start, count))
-                    }
-                    let code = sqlite3_bind_text(pointer, position, start, count, nil)
-                    return (true, code == SQLITE_OK ? bind(values, from: next, run) : code)
+                let count = text.withUTF8 { bytes in
+                    free.copyMemory(from: UnsafeRawBufferPointer(bytes))
+                    return bytes.count
                 }
-                if done { return answer }
-                code = answer
+                let start = free.baseAddress?.assumingMemoryBound(to: CChar.self)
+                code = sqlite3_bind_text(pointer, position, start, Int32(truncatingIfNeeded: count), nil)
+                free = UnsafeMutableRawBufferPointer(rebasing: free[count...])
             case .blob(let blob):
-                guard let count = Int32(exactly: blob.count) else { return SQLITE_TOOBIG }
-                if blob.isEmpty {
-                    code = sqlite3_bind_zeroblob(pointer, position, 0)
-                } else if blob.count < Self.borrowedFrom {
-                    code = till_sqlite_bind_blob_copy(pointer, position, blob, count)
-                } else {
-                    let next = index
-                    return blob.withUnsafeBytes { bytes in
-                        let code = sqlite3_bind_blob(pointer, position, bytes.baseAddress, count, nil)
-                        return code == SQLITE_OK ? bind(values, from: next, run) : code
-                    }
-                }
+                blob.withUnsafeBytes { free.copyMemory(from: $0) }
+                let count = Int32(truncatingIfNeeded: blob.count)
+                code =
+                    blob.isEmpty
+                    ? sqlite3_bind_zeroblob(pointer, position, 0)
+                    : sqlite3_bind_blob(pointer, position, free.baseAddress, count, nil)
+                free = UnsafeMutableRawBufferPointer(rebasing: free[blob.count...])
             }
             guard code == SQLITE_OK else { return code }
         }
-        return run()
+        return SQLITE_OK
+    }
+
+    /// More than SQLite's own limit for one value (https://sqlite.org/limits.html) is refused before it is copied.
+    private static let maximumBytes = 1_000_000_000
+}
+
+/// The texts and blobs of one run of a statement.
+private struct ValueBuffer: ~Copyable {
+    private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 1)
+
+    private static let size = 256
+    /// Larger ones, for proofs and receipts, are not kept for the next run.
+    private static let keptSize = 8 << 10
+
+    deinit { memory.deallocate() }
+
+    /// At least one byte more than asked, so that the start of an empty text is a valid address.
+    mutating func room(for count: Int) -> UnsafeMutableRawBufferPointer {
+        if count >= memory.count { replace(count + Self.size) }
+        return memory
+    }
+
+    mutating func trim() {
+        if memory.count > Self.keptSize { replace(Self.size) }
+    }
+
+    private mutating func replace(_ count: Int) {
+        memory.deallocate()
+        memory = .allocate(byteCount: count, alignment: 1)
     }
 }

@@ -29,7 +29,7 @@ final class SQLiteConnection: Connection {
     func end() { connection = nil }
 
     /// SQLite has one writer, so a body has the file to itself.
-    func lock(_ keys: [LockKey]) {}
+    func lock(_ keys: @autoclosure () -> [LockKey]) {}
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
         let name = "\(table)"
@@ -53,7 +53,7 @@ final class SQLiteConnection: Connection {
         let row = CurrentRow(of: prepared)
         defer {
             row.end()
-            connection.finish(prepared, statement.sql)
+            connection.finish(prepared)
         }
         var values: [[SQLValue]] = []
         let before = sqlite3_total_changes64(connection.handle)
@@ -75,7 +75,7 @@ final class SQLiteConnection: Connection {
     func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int {
         let connection = try usable()
         let statement = try ready(sql, values, connection)
-        defer { connection.finish(statement, sql) }
+        defer { connection.finish(statement) }
         let before = sqlite3_total_changes64(connection.handle)
         let code = statement.bound(to: values) {
             var code = sqlite3_step(statement.pointer)
@@ -104,7 +104,7 @@ final class SQLiteConnection: Connection {
         let row = CurrentRow(of: statement)
         defer {
             row.end()
-            connection.finish(statement, sql)
+            connection.finish(statement)
         }
         var answer: [Value] = []
         var refusal: (any Error)?
@@ -154,7 +154,7 @@ final class SQLiteConnection: Connection {
             }
             if !statement.isReadOnly { try beforeChange(sql, connection) }
         } catch {
-            connection.finish(statement, sql)
+            connection.finish(statement)
             throw error
         }
         return statement

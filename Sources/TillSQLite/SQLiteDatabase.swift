@@ -73,7 +73,7 @@ public final class SQLiteDatabase: Database {
     }
 
     public func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             engine.write(Body(body) { continuation.resume(with: $0) })

@@ -81,14 +81,17 @@ final class SQLiteHandle {
         }
         let prepared = try prepare(sql.description)
         prepared.isRunning = true
-        if statements[sql] == nil { statements[sql] = prepared }
+        if statements[sql] == nil {
+            statements[sql] = prepared
+            prepared.isKept = true
+        }
         return prepared
     }
 
-    func finish(_ statement: PreparedStatement, _ sql: SQL) {
+    func finish(_ statement: PreparedStatement) {
         sqlite3_reset(statement.pointer)
         statement.isRunning = false
-        if statements[sql] !== statement { sqlite3_finalize(statement.pointer) }
+        if !statement.isKept { sqlite3_finalize(statement.pointer) }
     }
 
     private func prepare(_ text: String) throws(DatabaseError) -> PreparedStatement {
@@ -115,7 +118,7 @@ final class SQLiteHandle {
     /// Runs one of the driver's own statements, without values; rows are ignored.
     func run(_ sql: SQL) throws(DatabaseError) {
         let statement = try statement(sql)
-        defer { finish(statement, sql) }
+        defer { finish(statement) }
         var code = sqlite3_step(statement.pointer)
         while code == SQLITE_ROW { code = sqlite3_step(statement.pointer) }
         guard code == SQLITE_DONE else { throw fault(code, "\(sql)") }
@@ -130,7 +133,7 @@ final class SQLiteHandle {
     /// Returns the first column of the first row as text; nil without a row.
     func text(_ sql: SQL) throws(DatabaseError) -> String? {
         let statement = try statement(sql)
-        defer { finish(statement, sql) }
+        defer { finish(statement) }
         let code = sqlite3_step(statement.pointer)
         guard code == SQLITE_ROW else {
             if code == SQLITE_DONE { return nil }

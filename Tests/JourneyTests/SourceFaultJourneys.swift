@@ -140,7 +140,7 @@ private struct RefusingDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         throw DatabaseError(kind, "nothing is taken")
     }

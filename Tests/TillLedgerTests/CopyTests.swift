@@ -306,14 +306,14 @@ private final class BreakingDatabase: Database {
     func breakOnDrop() { state.withLock { $0.breaksOnDrop = true } }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         let (isOver, breaksOnDrop) = state.withLock { state in
             state.commits += 1
             return (state.commits > last, state.breaksOnDrop)
         }
         guard !isOver else { throw DatabaseError(.closed, "killed") }
-        return try await base.write(locking: keys) { connection in
+        return try await base.write(locking: keys()) { connection in
             let value = try body(connection)
             if breaksOnDrop {
                 let isThere = try CopyProgressTable(connection).source() != nil

@@ -151,10 +151,10 @@ private final class CountingDatabase: Database {
     var most: Int { highest.withLock { $0 } }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         let highest = highest
-        return try await inner.write(locking: keys) { connection in
+        return try await inner.write(locking: keys()) { connection in
             func rows() throws -> Int64 {
                 try connection.first("SELECT count(*) AS count FROM refused_proofs", []) { $0.integer("count") } ?? 0
             }

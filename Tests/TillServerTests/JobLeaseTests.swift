@@ -224,9 +224,9 @@ struct SharedLedger: Database {
     var isShared: Bool { true }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        try await base.write(locking: keys, body)
+        try await base.write(locking: keys(), body)
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {

@@ -207,20 +207,22 @@ public enum OrderStatus: Int, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The statuses that may follow in one step. Money outranks a failure: a cancelled or failed order may turn out to
+    /// Whether a status may follow in one step. Money outranks a failure: a cancelled or failed order may turn out to
     /// be paid, and a completed order never fails.
-    public var next: Set<OrderStatus> {
-        switch self {
-        case .prepared: [.ongoing, .completed, .cancelled, .failed, .deferred]
-        case .ongoing: [.completed, .refunded]
-        case .deferred: [.ongoing, .completed, .cancelled, .failed]
-        case .cancelled, .failed: [.ongoing]
-        case .completed: [.refunded]
-        case .refunded: [.completed]
+    public func mayMove(to next: OrderStatus) -> Bool {
+        switch (self, next) {
+        case (.prepared, .ongoing), (.prepared, .completed), (.prepared, .cancelled), (.prepared, .failed),
+            (.prepared, .deferred):
+            true
+        case (.ongoing, .completed), (.ongoing, .refunded): true
+        case (.deferred, .ongoing), (.deferred, .completed), (.deferred, .cancelled), (.deferred, .failed): true
+        case (.cancelled, .ongoing), (.failed, .ongoing): true
+        case (.completed, .refunded), (.refunded, .completed): true
+        case (.prepared, _), (.ongoing, _), (.deferred, _), (.cancelled, _), (.failed, _), (.completed, _),
+            (.refunded, _):
+            false
         }
     }
-
-    public func mayMove(to status: OrderStatus) -> Bool { next.contains(status) }
 
     /// The shortest legal path from here to `status`, without the start; nil if there is none.
     public func way(to status: OrderStatus) -> [OrderStatus]? {

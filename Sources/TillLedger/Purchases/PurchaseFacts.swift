@@ -67,18 +67,16 @@ struct PurchaseContext {
 /// Reads a purchase's facts. It keeps the orders that it finds, because a decision may name only those.
 struct PurchaseReader {
     let connection: any Connection
-    let settings: LedgerSettings
-    let catalog: Catalog
+    let terms: PurchaseTerms
     let now: Instant
     let ownership: OwnershipTable
     let customers: CustomerTable
     let grantOwners: GrantOwnerTable
     fileprivate(set) var orders: [OrderID: OrderTable.Stored] = [:]
 
-    init(_ connection: any Connection, settings: LedgerSettings, catalog: Catalog, now: Instant) {
+    init(_ connection: any Connection, _ terms: PurchaseTerms, now: Instant) {
         self.connection = connection
-        self.settings = settings
-        self.catalog = catalog
+        self.terms = terms
         self.now = now
         ownership = OwnershipTable(connection)
         customers = CustomerTable(connection)
@@ -97,7 +95,7 @@ struct PurchaseReader {
                 RecordedTransaction(state: stored.state, newest: SignedCopy(copy ?? transaction), grant: grant)
             },
             tokenOrder: token.order, claimedOrderID: origin.claimedOrder, claimedOrder: claimed,
-            originalOrder: chain?.order?.order, product: catalog[transaction.productID],
+            originalOrder: chain?.order?.order, product: terms.catalogs.current[transaction.productID],
             claimant: try claimant(of: transaction, from: origin, chain))
         facts.renewed = chain?.renewed
         facts.replacedOwner = chain?.replacedOwner
@@ -227,7 +225,7 @@ struct PurchaseReader {
     private func needsSignedCopy(_ facts: PurchaseFacts) throws -> Bool {
         let transaction = facts.transaction
         guard transaction.hidesToken else { return false }
-        if settings.receipts.policy == .quarantine { return true }
+        if terms.settings.receipts.policy == .quarantine { return true }
         var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
         candidates += try candidates.compactMap { try customers.account(of: $0) }
         if facts.originalOrder != nil {

@@ -24,6 +24,13 @@ package struct PurchaseProcessor: Sendable {
         return keys
     }
 
+    private static func keys(of found: PurchaseContext, _ decision: PurchaseDecision) -> [LockKey] {
+        var keys = found.orders.keys.map { LockKey.order($0) }
+        if let owner = decision.owner { keys.append(.customer(owner)) }
+        if let grant = found.grant { keys.append(.order(grant.orderID)) }
+        return keys
+    }
+
     /// The queries with which `process` begins.
     private static func reads(
         of transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin, _ known: KnownProofHeaders
@@ -123,13 +130,10 @@ package struct PurchaseProcessor: Sendable {
         _ transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin, _ inputs: CommitInputs,
         _ connection: any Connection
     ) throws -> PurchaseRecorder {
-        let reader = PurchaseReader(connection, settings: settings, catalog: catalog, now: inputs.now)
+        let reader = PurchaseReader(connection, terms, now: inputs.now)
         let context = try PurchaseContext(transaction, from: origin, reader)
         let decision = PurchaseDecision(context.facts)
-        var keys = Self.keys(of: transaction, from: origin) + context.orders.keys.map { .order($0) }
-        if let owner = decision.owner { keys.append(.customer(owner)) }
-        if let grant = context.grant { keys.append(.order(grant.orderID)) }
-        connection.lock(keys)
+        connection.lock(Self.keys(of: transaction, from: origin) + Self.keys(of: context, decision))
         return PurchaseRecorder(
             connection, context, decision, proof: proof, from: origin, inputs, terms)
     }

@@ -5,6 +5,9 @@ import TillSQL
 /// deleted.
 public struct EvidenceTable {
     private static let columns: Columns = "at, decision, ground, source, detail"
+    private static let inserting: SQL = """
+        INSERT INTO evidence (transaction_row_id, \(columns), \(CallerColumns.names)) VALUES (\(marks: 9))
+        """
 
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
@@ -38,7 +41,7 @@ public struct EvidenceTable {
 
     public func insert(transaction rowID: Int64, _ entry: Entry) throws {
         try connection.write(
-            "INSERT INTO evidence (transaction_row_id, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 9))",
+            Self.inserting,
             [
                 .integer(rowID), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.source),
                 .optional(entry.detail),

@@ -4,6 +4,11 @@ import TillSQL
 /// `grants`: one for each transaction, enforced by the database: a transaction has one row, whose row id is the grant's
 /// key. Never edited.
 public struct GrantTable {
+    private static let inserting: SQL = """
+        INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, catalog_version) \
+        VALUES (?1, ?2, ?3, \(customer: 4), ?5, ?6, ?7)
+        """
+
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
@@ -12,11 +17,7 @@ public struct GrantTable {
         _ grant: Grant, transaction rowID: Int64, orderRowID: Int64, catalogVersion: Int64? = nil
     ) throws {
         try connection.write(
-            """
-            INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, \
-            catalog_version) \
-            VALUES (?1, ?2, ?3, \(customer: 4), ?5, ?6, ?7)
-            """,
+            Self.inserting,
             [
                 .integer(rowID), .id(grant.id), .integer(orderRowID), .text(grant.userID.text),
                 .optional(grant.entitlement), .instant(grant.at), .optional(catalogVersion),

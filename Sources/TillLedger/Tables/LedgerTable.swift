@@ -6,6 +6,9 @@ public struct LedgerTable {
     private static let columns: Columns = """
         environment, customer_id, contra, currency, amount, kind, reference, at, reason
         """
+    private static let inserting: SQL = """
+        INSERT INTO postings (\(columns), grant_row_id, transfer_row_id, \(CallerColumns.names)) VALUES (\(marks: 14))
+        """
 
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
@@ -20,10 +23,7 @@ public struct LedgerTable {
     public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
         let customer = SQLValue.integer(try CustomerTable(connection).id(of: posting.userID, at: posting.at))
         try connection.write(
-            """
-            INSERT INTO postings (\(Self.columns), grant_row_id, transfer_row_id, \(CallerColumns.names)) \
-            VALUES (\(marks: 14))
-            """,
+            Self.inserting,
             [
                 posting.environment.column, customer, .text(posting.contra.rawValue),
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),

@@ -7,6 +7,11 @@ public struct OrderTable {
         id, customer_id, product, quantity, status, price, currency, environment, transaction_id, device, metadata, \
         created_at, updated_at, moves, previewed_at, previewed_until, id_source, phone
         """
+    // Statements of every purchase, whose texts are put together once.
+    private static let inserting: SQL = """
+        INSERT INTO orders (row_id, \(columns), catalog_version) VALUES (\(marks: 20))
+        """
+    private static let findingByID: SQL = "SELECT row_id, \(columns, userOf: "orders") FROM orders WHERE id = ?1"
 
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
@@ -26,7 +31,7 @@ public struct OrderTable {
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let rowID = try connection.drawID(of: "orders")
         try connection.write(
-            "INSERT INTO orders (row_id, \(Self.columns), catalog_version) VALUES (\(marks: 20))",
+            Self.inserting,
             [
                 .integer(rowID), .id(order.id),
                 .integer(try CustomerTable(connection).id(of: order.userID, at: order.createdAt)),
@@ -48,7 +53,7 @@ public struct OrderTable {
     }
 
     static func finding(_ id: OrderID) -> Statement {
-        Statement("SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)])
+        Statement(findingByID, [.id(id)])
     }
 
     public func find(rowID: Int64) throws -> Stored? {

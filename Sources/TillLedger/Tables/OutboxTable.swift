@@ -12,6 +12,10 @@ public struct OutboxTable {
         event_id, type, customer_id, user_sequence, at, transaction_row_id, transfer_row_id, key_hash, revision, \
         version, body
         """
+    private static let inserting: SQL = """
+        INSERT INTO outbox (\(columns), row_id) VALUES (?1, ?2, \(customer: 3), \
+        (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        """
 
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
@@ -58,11 +62,7 @@ public struct OutboxTable {
         let revision = try hash.map { try lastRevision(of: $0) + 1 } ?? 0
         let rowID = try connection.drawID(of: "outbox")
         try connection.write(
-            """
-            INSERT INTO outbox (\(Self.columns), row_id) VALUES (?1, ?2, \(customer: 3), \
-            (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
-            ?11)
-            """,
+            Self.inserting,
             [
                 .id(DerivedID.event(key, revision: revision)), .text(type), .optional(user?.text), .instant(at),
                 .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),

@@ -15,6 +15,15 @@ public struct TransactionTable {
     /// The ledger's decision.
     private static let processed: Columns = "state, quarantine, order_row_id, received_at"
 
+    // Statements of every purchase, whose texts are put together once.
+    private static let inserting: SQL = """
+        INSERT INTO transactions (row_id, \(signed), \(processed), token, \(terms), app_transaction) \
+        VALUES (\(marks: 29))
+        """
+    private static let findingByID: SQL = """
+        SELECT row_id, \(signed), \(processed) FROM transactions WHERE environment = ?1 AND id = ?2
+        """
+
     let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
@@ -42,10 +51,7 @@ public struct TransactionTable {
     ) throws -> Int64 {
         let rowID = try connection.drawID(of: "transactions")
         try connection.write(
-            """
-            INSERT INTO transactions (row_id, \(Self.signed), \(Self.processed), token, \(Self.terms), \
-            app_transaction) VALUES (\(marks: 29))
-            """,
+            Self.inserting,
             [
                 .integer(rowID), .text(transaction.id.text), .text(transaction.originalID.text),
                 .text(transaction.productID.text), .integer(Int64(transaction.quantity)),
@@ -102,10 +108,7 @@ public struct TransactionTable {
     }
 
     static func finding(_ id: TransactionID, in environment: StoreEnvironment) -> Statement {
-        Statement(
-            """
-            SELECT row_id, \(Self.signed), \(Self.processed) FROM transactions WHERE environment = ?1 AND id = ?2
-            """, [environment.column, .text(id.text)])
+        Statement(findingByID, [environment.column, .text(id.text)])
     }
 
     /// What Apple charged for an order: the price that it signed for the order's transaction.

@@ -36,7 +36,7 @@ package struct LeasedDatabase: Database {
     package var isShared: Bool { base.isShared }
 
     package func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         let next = lane.withLock { lane in
             lane = (lane + 1) % LockKey.leaseLanes
@@ -44,7 +44,7 @@ package struct LeasedDatabase: Database {
         }
         let lease = lease
         do {
-            return try await base.write(locking: keys + [.lease(lease.name, lane: next)]) { connection in
+            return try await base.write(locking: keys() + [.lease(lease.name, lane: next)]) { connection in
                 guard try LeaseTable(connection).isHeld(lease) else { throw LeaseLostError(name: lease.name) }
                 return try body(connection)
             }

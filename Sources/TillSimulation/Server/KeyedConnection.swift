@@ -14,7 +14,7 @@ final class KeyedConnection: Connection {
         self.tables = tables
     }
 
-    func lock(_ keys: [LockKey]) { attempt.lock(keys) }
+    func lock(_ keys: @autoclosure () -> [LockKey]) { attempt.lock(keys()) }
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
         try attempt.draw(count, of: "\(table)") { try inner.drawIDs(count, of: table)[0] }

@@ -37,8 +37,9 @@ final class SteppedDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
+        let keys = keys()
         await Task.yield()
         if faults.occurs(.bodyRerun, at: "ledger") { _ = await runAndRollBack(keys, body) }
         var reserved: [String: [Int64]] = [:]
@@ -173,7 +174,7 @@ final class Attempt: @unchecked Sendable {
         reserved = earlier
     }
 
-    func lock(_ keys: [LockKey]) { undeclared.formUnion(Set(keys).subtracting(self.keys)) }
+    func lock(_ keys: @autoclosure () -> [LockKey]) { undeclared.formUnion(Set(keys()).subtracting(self.keys)) }
 
     func draw(_ count: Int, of table: String, _ free: () throws -> Int64) rethrows -> [Int64] {
         var ids = Array((reserved[table] ?? []).prefix(count))

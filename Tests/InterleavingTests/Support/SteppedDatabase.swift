@@ -11,13 +11,13 @@ struct SteppedDatabase: Database {
     var isShared: Bool { true }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        try await write(locking: keys, reading: { [] }, body)
+        try await write(locking: keys(), reading: { [] }, body)
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
+        locking keys: @autoclosure () -> [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],
         _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         let base = base
@@ -30,7 +30,7 @@ struct SteppedDatabase: Database {
             stepper.run(operation)
             return try statements()
         }
-        return try await base.write(locking: keys, reading: reading) { [stepper] connection in
+        return try await base.write(locking: keys(), reading: reading) { [stepper] connection in
             stepper.run(operation)
             return try body(connection)
         }
@@ -55,7 +55,7 @@ struct KeylessDatabase<Base: Database>: Database {
     var isShared: Bool { true }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await base.write(locking: []) { try body(KeylessConnection($0)) }
     }
@@ -71,7 +71,7 @@ private final class KeylessConnection: Connection {
     private let base: any Connection
     init(_ base: any Connection) { self.base = base }
 
-    func lock(_ keys: [LockKey]) {}
+    func lock(_ keys: @autoclosure () -> [LockKey]) {}
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] { try base.drawIDs(count, of: table) }
 

@@ -154,10 +154,10 @@ final class FaultyLedger: Database {
     func breakDown(_ broken: Bool = true) { isBroken.withLock { $0 = broken } }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         if isBroken.withLock({ $0 }) { throw DatabaseError(.full, "there is no room") }
-        return try await ledger.write(locking: keys, body)
+        return try await ledger.write(locking: keys(), body)
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {

@@ -16,7 +16,7 @@ struct DeviceUpdateCostTests {
 
         init(_ connection: any Connection) { self.connection = connection }
 
-        func lock(_ keys: [LockKey]) { connection.lock(keys) }
+        func lock(_ keys: @autoclosure () -> [LockKey]) { connection.lock(keys()) }
 
         func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
             try connection.drawIDs(count, of: table)

@@ -176,10 +176,10 @@ private final class FailingDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try ask()
-        return try await inner.write(locking: keys, body)
+        return try await inner.write(locking: keys(), body)
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
