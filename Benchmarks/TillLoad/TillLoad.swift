@@ -61,6 +61,9 @@ struct TillLoad {
                till-load log DIR COUNT               the log lines of COUNT grants, written as till serve writes them:
                                                      microseconds of processor time of a line and of a grant's
                                                      lines, bytes of a line
+               till-load writer DIR COUNT            COUNT verified purchases into a new ledger in this process:
+                                                     microseconds of the writer's processor time for a grant,
+                                                     purchases in a commit, microseconds of the process for a grant
                till-load purchase DIR                one purchase against a server in this process, which writes a
                                                      profile of it: scripts/purchase-files
                till-load exchanges ADDRESS [--statements]
@@ -130,6 +133,9 @@ struct TillLoad {
         case ("queue", 3):
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("log", 3): print(try LogLoad(directory: arguments[1], grants: number(arguments[2], "COUNT")).line())
+        case ("writer", 3):
+            let load = WriterLoad(set: LoadSet(arguments[1]), grants: try number(arguments[2], "COUNT"))
+            print(try await load.line())
         case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
         case ("delay", 4):
             let proxy = DelayingProxy(
