@@ -16,8 +16,8 @@ import TillThreads
     private static func payload(_ number: Int) -> String {
         """
         {"transactionId":"20000006000\(10_000 + number)","originalTransactionId":"20000006000\(10_000 + number)",\
-        "bundleId":"com.example.learn","productId":"com.example.learn.points60","purchaseDate":1764300\(100_000 + number),\
-        "quantity":1,"type":"Consumable","appAccountToken":"3f2c4d5e-0011-4a2b-8c3d-0123456789ab",\
+        "bundleId":"com.example.learn","productId":"com.example.learn.points60","purchaseDate":1764300\
+        \(100_000 + number),"quantity":1,"type":"Consumable","appAccountToken":"3f2c4d5e-0011-4a2b-8c3d-0123456789ab",\
         "inAppOwnershipType":"PURCHASED","signedDate":1764300555000,"environment":"Sandbox","storefront":"CHN",\
         "price":6000,"currency":"CNY","appTransactionId":"7043123456789\(10_000 + number)"}
         """
@@ -187,11 +187,12 @@ import TillThreads
             try await Self.fill(ledger, 2)
             _ = try await ProofCompression(ledger).compress(after: 0)
             try await ledger.write { connection in
+                let other = try connection.first(
+                    "SELECT body FROM compressed_proofs WHERE transaction_row_id = 1", []
+                ) { $0.blob("body") }
                 try connection.write(
-                    """
-                    UPDATE compressed_proofs SET body = (SELECT c.body FROM compressed_proofs c WHERE \
-                    c.transaction_row_id = 1) || ?1 WHERE transaction_row_id = 2
-                    """, [.blob([0])])
+                    "UPDATE compressed_proofs SET body = ?1 WHERE transaction_row_id = 2",
+                    [.blob(try #require(other) + [0])])
             }
             let error = await #expect(throws: DatabaseError.self) { try await Self.stored(ledger, 2) }
             #expect(error?.kind == .corrupt && error.map { "\($0)" }?.contains("in row 2 is") == true)

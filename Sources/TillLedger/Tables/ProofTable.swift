@@ -2,8 +2,8 @@ import TillCrypto
 import TillSQL
 import TillThreads
 
-/// `proofs` and `compressed_proofs`: the original signed bytes, one proof for each transaction: the copy that decided its
-/// state. A signed transaction is written to `proofs`, and later moved to `compressed_proofs`; it is in one of them.
+/// `proofs` and `compressed_proofs`: the original signed bytes, one proof for each transaction: the copy that decided
+/// its state. A signed transaction is written to `proofs`, and later moved to `compressed_proofs`; it is in one of them.
 ///
 /// The first part of a signed transaction contains the certificates. It is four fifths of the bytes and the same for
 /// everything that one signer signed, so it is stored once, in `proof_headers`.

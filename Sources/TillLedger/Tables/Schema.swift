@@ -70,8 +70,8 @@ public enum Schema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// Signed transactions as `CompressedProof` writes them. A table of its own, because rows that shrink in their place
-    /// would leave their pages half empty: `proofs` gives its pages back, and this table fills its own one by one.
+    /// Signed transactions as `CompressedProof` writes them. A table of its own, because rows that shrink where they
+    /// are leave their pages half empty: `proofs` gives its pages back, and this table fills its own one by one.
     static let compressedProofs: StaticString = """
         CREATE TABLE compressed_proofs (
             transaction_row_id INTEGER PRIMARY KEY REFERENCES transactions (row_id),
