@@ -3,7 +3,7 @@ import TillSQL
 import TillThreads
 
 /// `proofs` and `compressed_proofs`: the original signed bytes, one proof for each transaction: the copy that decided
-/// its state. A signed transaction is written to `proofs`, and later moved to `compressed_proofs`; it is in one of them.
+/// its state. A signed transaction is written to `proofs`, and moved to `compressed_proofs` later.
 ///
 /// The first part of a signed transaction contains the certificates. It is four fifths of the bytes and the same for
 /// everything that one signer signed, so it is stored once, in `proof_headers`.
