@@ -61,6 +61,7 @@ let package = Package(
         .systemLibrary(name: "CTillMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CTillZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CTillPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Prepares OpenSSL before `main` runs, which only C code can do here.
@@ -74,9 +75,12 @@ let package = Package(
         .target(name: "TillAppStore", dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto"]),
         .target(name: "TillPages", dependencies: ["TillBilling"]),
         .target(name: "TillSQL"),
+        .target(name: "TillCompression", dependencies: ["CTillZlib"]),
         .target(
             name: "TillLedger",
-            dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
+            dependencies: [
+                "TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL", "TillCompression",
+            ]
         ),
         .target(name: "TillSQLite", dependencies: ["TillThreads", "TillSQL", "CTillSQLite"]),
         .target(name: "TillPostgres", dependencies: ["TillThreads", "TillSQL", "CTillPostgres"]),
@@ -180,7 +184,7 @@ let package = Package(
             name: "TillLedgerTests",
             dependencies: [
                 "TillThreads", "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON",
-                "TillCrypto", "TillEmulator", "CTillSQLite", "TillPostgres", "TillTestDatabases",
+                "TillCrypto", "TillEmulator", "CTillSQLite", "TillPostgres", "TillTestDatabases", "TillCompression",
             ]
         ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),

@@ -17,8 +17,8 @@ struct LedgerFigures {
                 try number("SELECT count(*) AS number FROM orders"),
                 try number(
                     """
-                    SELECT coalesce((SELECT sum(length(body)) FROM proofs), 0) + coalesce((SELECT sum(length(header)) \
-                    FROM proof_headers), 0) AS number
+                    SELECT coalesce((SELECT sum(length(body)) FROM proofs), 0) + coalesce((SELECT sum(length(body)) \
+                    FROM compressed_proofs), 0) + coalesce((SELECT sum(length(header)) FROM proof_headers), 0) AS number
                     """),
                 try number(
                     """

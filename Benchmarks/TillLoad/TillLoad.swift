@@ -13,6 +13,9 @@ struct TillLoad {
                till-load ledger FILE                 what is in a ledger: grants, orders, bytes of proofs as stored
                                                      and as they came, bytes of the database
                till-load age FILE COUNT              COUNT processed purchases of five years into a ledger
+               till-load old DIR TILL FILE           the server TILL on the ledger FILE with older purchases:
+                                                     milliseconds to start, of reads of a customer with ten thousand
+                                                     purchases and of the dashboard's pages, KiB resident at the end
                till-load store DIR COUNT             COUNT purchases of one customer in an emulated store, and their
                                                      history page by page: purchases a second, milliseconds of a page
                                                      (first hundred, last hundred, the last), pages, milliseconds
@@ -109,6 +112,9 @@ struct TillLoad {
         case ("finance", 3):
             print(try await FinanceLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
         case ("age", 3): try await PastYears(path: arguments[1], purchases: number(arguments[2], "COUNT")).write()
+        case ("old", 4):
+            print(
+                try OldLedgerReads(set: LoadSet(arguments[1]), till: arguments[2], database: arguments[3]).lines())
         case ("ledger", 2): print(try await LedgerFigures(path: arguments[1]).line())
         case ("flood", 5):
             let load = FloodLoad(

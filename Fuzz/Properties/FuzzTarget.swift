@@ -8,6 +8,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case json
     /// Request targets, queries, form bodies and header fields.
     case form
+    /// Compressed proofs as a file holds them.
+    case stored
 
     /// - Throws: `PropertyError`.
     func check(_ input: [UInt8], _ bench: FuzzBench) throws(PropertyError) {
@@ -18,6 +20,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
             try JSONProperties.check(input)
             try BodyProperties.check(input)
         case .form: try FormProperties.check(input)
+        case .stored: try StoredProofProperties.check(input)
         }
     }
 }

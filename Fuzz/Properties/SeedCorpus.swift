@@ -1,6 +1,8 @@
 import Foundation
 import TillCrypto
 
+@testable import TillLedger
+
 /// Writes the seeds of the fuzzers: valid proofs of every kind, signed by a chain whose private keys exist only in this
 /// process, and the parts that reach code behind a signature. `scripts/fuzz seeds` runs it; its output is committed.
 struct SeedCorpus {
@@ -15,6 +17,7 @@ struct SeedCorpus {
         try addTokens()
         addTexts()
         addForms()
+        try addStored()
     }
 
     /// Writes `corpus` and `authority` into the package's folder `Fuzz`.
@@ -135,5 +138,21 @@ struct SeedCorpus {
             "chunked": "host:a\nTransfer-Encoding:chunked\nX-A:  b ",
         ]
         for (name, text) in texts.sorted(by: { $0.key < $1.key }) { add(.form, name, text.utf8) }
+    }
+
+    /// Compressed proofs under the header of `StoredProofProperties`, and payloads to compress.
+    private mutating func addStored() throws(SigningError) {
+        let header = StoredProofProperties.header
+        for (name, payload) in [("transaction", SamplePayloads.transaction), ("revoked", SamplePayloads.revoked)] {
+            add(.stored, "payload-\(name)", payload.utf8)
+            let signed = Array("\(String(decoding: header, as: UTF8.self))\(Base64.encode(payload.utf8, .url))".utf8)
+            let signature = Base64.encode(try chain.tokenSigner.key.signES256(signed), .url)
+            let rest = Array((String(decoding: signed.dropFirst(header.count), as: UTF8.self) + "." + signature).utf8)
+            add(.stored, "token-\(name)", rest)
+            guard let form = try? CompressedProof(), let row = try? form.compress(header: header, rest: rest) else {
+                preconditionFailure("a sample compresses")
+            }
+            add(.stored, "row-\(name)", row)
+        }
     }
 }

@@ -41,6 +41,7 @@ public struct Server: Sendable {
     /// When the configuration last changed without a restart; nil before the first change.
     private(set) var changedAt: Instant?
     let walletCheck = WalletCheck()
+    let proofCompression = ProofCompressionJob()
     let jobLease = JobLease()
     let monitoring: Monitoring
     let requestFigures: RequestFigures

@@ -1,4 +1,5 @@
 import TillBilling
+import TillCrypto
 import TillLedger
 import TillSQL
 
@@ -14,15 +15,26 @@ public struct AgedLedger: Sendable {
     private static let age: Int64 = 5 * 365 * 86_400_000
     private static let portion: Int64 = 50_000
     /// Purchases per customer, all within one portion, because customers come and go.
-    private static let purchasesOfUser: Int64 = 12
+    private let purchasesOfUser: Int64
     /// Bytes of a proof without its header, which is the same for all.
     private static let proofBytes: Int64 = 900
+    private let areProofsCompressed: Bool
 
-    public init(product: ProductID, points: Int64, environment: StoreEnvironment) {
+    /// - Parameter areProofsCompressed: whether the proofs are tokens, of which the job has compressed each; otherwise
+    ///   they are random bytes.
+    public init(
+        product: ProductID, points: Int64, environment: StoreEnvironment, purchasesOfUser: Int64 = 12,
+        areProofsCompressed: Bool = false
+    ) {
         self.product = product
         self.points = points
         self.environment = environment == .production ? 1 : 2
+        self.purchasesOfUser = purchasesOfUser
+        self.areProofsCompressed = areProofsCompressed
     }
+
+    /// The name of the first customer of an empty ledger.
+    public static let firstCustomer = "old0-0"
 
     /// - Parameter now: the date of the last purchase.
     public func write(_ purchases: Int64, until now: Instant, in ledger: any Database) async throws {
@@ -44,7 +56,7 @@ public struct AgedLedger: Sendable {
             ) { $0.integer("newest") } ?? 0
         try connection.execute(
             "CREATE TEMP TABLE past (number INTEGER PRIMARY KEY, at INTEGER, customer_id INTEGER, id TEXT)", [])
-        let customers = max(1, count / Self.purchasesOfUser)
+        let customers = max(1, count / purchasesOfUser)
         try connection.execute(
             """
             INSERT INTO customers (user_id, first_seen, last_event) WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL \
@@ -85,18 +97,61 @@ public struct AgedLedger: Sendable {
     private func writeTransactions(_ connection: any Connection) throws {
         try connection.execute(
             """
-            INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, purchased_at, \
-            signed_at, state, order_row_id, received_at) \
-            SELECT number, ?, id, id, ?, 1, at, at, 1, number, at FROM past
+            INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, token, purchased_at, \
+            signed_at, price, currency, state, order_row_id, received_at, type, storefront, app_transaction) \
+            SELECT p.number, ?, p.id, p.id, ?, 1, o.id, p.at, p.at, 6000, 'CNY', 1, p.number, p.at, 1, 'CHN', \
+            '70431' || (100000000000 + p.customer_id) FROM past p CROSS JOIN orders o ON o.row_id = p.number
             """, [.integer(environment), .text(product.text)])
-        try connection.execute(
-            "INSERT INTO proofs (transaction_row_id, kind, body) SELECT number, 1, randomblob(?) FROM past",
-            [.integer(Self.proofBytes)])
+        if areProofsCompressed {
+            try writeCompressedProofs(connection)
+        } else {
+            try connection.execute(
+                "INSERT INTO proofs (transaction_row_id, kind, body) SELECT number, 1, randomblob(?) FROM past",
+                [.integer(Self.proofBytes)])
+        }
         try connection.execute(
             """
             INSERT INTO evidence (transaction_row_id, at, decision, ground, source, caller_kind, caller_customer_id) \
             SELECT number, at, 'granted', 'token', 'client', 'user', customer_id FROM past
             """, [])
+    }
+
+    /// What Apple would have signed, without a valid signature.
+    private func writeCompressedProofs(_ connection: any Connection) throws {
+        let header = Array((String(repeating: "eyJhbGciOiJFUzI1NiJ9", count: 160) + ".").utf8)
+        let known = try connection.first("SELECT row_id FROM proof_headers WHERE header = ?1", [.blob(header)]) {
+            $0.integer("row_id")
+        }
+        let headerRowID =
+            try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [.blob(header)])
+        let rows = try connection.query(
+            """
+            SELECT p.number, p.id, p.at, o.id AS token, randomblob(64) AS signature, p.customer_id FROM past p \
+            CROSS JOIN orders o ON o.row_id = p.number
+            """, []
+        ) { row in
+            let (id, at) = (row.text("id"), row.integer("at"))
+            let token = UniqueID(bytes: row.blob("token"))?.description ?? ""
+            let account = 100_000_000_000 + row.integer("customer_id")
+            let payload = """
+                {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"com.example.learn","productId":\
+                "\(product.text)","purchaseDate":\(at),"originalPurchaseDate":\(at),"quantity":1,"type":"Consumable",\
+                "appAccountToken":"\(token)","inAppOwnershipType":"PURCHASED","signedDate":\(at + 500),\
+                "environment":"Sandbox","transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465",\
+                "price":6000,"currency":"CNY","appTransactionId":"70431\(account)"}
+                """
+            return (number: row.integer("number"), signature: row.blob("signature"), payload: payload)
+        }
+        let form = try CompressedProof()
+        for row in rows {
+            let rest = Array((Base64.encode(row.payload.utf8, .url) + "." + Base64.encode(row.signature, .url)).utf8)
+            guard let body = try form.compress(header: header, rest: rest) else {
+                preconditionFailure("a token of this kind compresses")
+            }
+            try connection.execute(
+                "INSERT INTO compressed_proofs (transaction_row_id, header_row_id, body) VALUES (?1, ?2, ?3)",
+                [.integer(row.number), .integer(headerRowID), .blob(body)])
+        }
     }
 
     private func writeGrants(_ connection: any Connection) throws {

@@ -43,7 +43,11 @@ enum PackageLayout {
         "TillPages": ModuleRules(["TillBilling"], system: []),
         // A durable store and its statements, shared by both drivers.
         "TillSQL": ModuleRules([]),
-        "TillLedger": ModuleRules(["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]),
+        // Deflate, for what the ledger keeps for years.
+        "TillCompression": ModuleRules(["CTillZlib"]),
+        "TillLedger": ModuleRules([
+            "TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL", "TillCompression",
+        ]),
         "TillSQLite": ModuleRules(["TillThreads", "TillSQL", "CTillSQLite"]),
         "TillPostgres": ModuleRules(["TillThreads", "TillSQL", "CTillPostgres"]),
         // Pages for operators. The server that mounts them authenticates the visitor, so they import no server.
@@ -94,7 +98,7 @@ enum PackageLayout {
     /// C libraries: each belongs to the one module that wraps it (the simulation's fault-injecting disk beside
     /// SQLite's).
     static let cLibraries: Set<String> = [
-        "CTillOpenSSL", "CTillMicroHTTPD", "CTillCurl", "CTillSQLite", "CTillPostgres",
+        "CTillOpenSSL", "CTillMicroHTTPD", "CTillCurl", "CTillSQLite", "CTillPostgres", "CTillZlib",
     ]
 
     /// What apps build, with its tests: all that Xcode shows on a Mac.

@@ -35,6 +35,11 @@ import TillThreads
         INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
         """
 
+    private static func compressed(_ body: String) -> String {
+        "DELETE FROM proofs; INSERT INTO proof_headers (row_id, header) VALUES (1, x'2e');"
+            + " INSERT INTO compressed_proofs (transaction_row_id, header_row_id, body) VALUES (1, 1, x'\(body)')"
+    }
+
     struct Case: Sendable, CustomTestStringConvertible {
         let change: String
         let rules: [AuditRule]
@@ -71,6 +76,10 @@ import TillThreads
             change: "DROP TRIGGER events_are_never_deleted; DELETE FROM outbox", rules: [.events, .references],
             part: "without its event"),
         Case(change: "DELETE FROM proofs", rules: [.proofs], part: "no proof"),
+        Case(change: compressed("0001"), rules: [.proofs], part: "proof that is damaged (unknownFormat)"),
+        Case(
+            change: compressed("01").replacing("VALUES (1, 1", with: "VALUES (1, 9"), rules: [.references],
+            part: "compressed_proofs 1"),
         Case(
             change: """
                 UPDATE transactions SET state = 2, quarantine = 'r'; INSERT INTO apple_tasks (kind, transaction_row_id,

@@ -88,6 +88,18 @@ extension AuditWalk {
             ) { missing("proofs", $0.integer("transaction_row_id")) }
         },
         AuditWalk(
+            rule: .references, last: "SELECT coalesce(max(transaction_row_id), 0) AS last FROM compressed_proofs"
+        ) { connection, slice in
+            try connection.query(
+                """
+                SELECT p.transaction_row_id FROM compressed_proofs p LEFT JOIN transactions t ON \
+                t.row_id = p.transaction_row_id LEFT JOIN proof_headers h ON h.row_id = p.header_row_id \
+                WHERE p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 AND (t.row_id IS NULL \
+                OR h.row_id IS NULL)
+                """, slice.values
+            ) { missing("compressed_proofs", $0.integer("transaction_row_id")) }
+        },
+        AuditWalk(
             rule: .references, last: "SELECT coalesce(max(position), 0) AS last FROM event_positions"
         ) { connection, slice in
             try connection.query(

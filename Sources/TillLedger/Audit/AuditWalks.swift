@@ -4,7 +4,8 @@ import TillSQL
 extension AuditWalk {
     /// Every rule, in the order in which a report lists it.
     static let all: [AuditWalk] =
-        [balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, finishTasks] + references
+        [balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks]
+        + references
 
     // MARK: Money
 
@@ -160,12 +161,46 @@ extension AuditWalk {
     static let proofs = AuditWalk(rule: .proofs, last: lastTransaction) { connection, slice in
         try connection.query(
             """
-            SELECT t.id FROM transactions t LEFT JOIN proofs p ON p.transaction_row_id = t.row_id \
-            WHERE t.row_id > ?1 AND t.row_id <= ?2 AND p.transaction_row_id IS NULL
+            SELECT t.id FROM transactions t LEFT JOIN proofs p ON p.transaction_row_id = t.row_id LEFT JOIN \
+            compressed_proofs c ON c.transaction_row_id = t.row_id WHERE t.row_id > ?1 AND t.row_id <= ?2 AND \
+            p.transaction_row_id IS NULL AND c.transaction_row_id IS NULL
             """, slice.values
         ) { row in
             AuditViolation(.proofs, "transaction \(row.text("id"))", en: "has no proof", zh: "没有凭证")
         }
+    }
+
+    /// Every compressed proof comes back as it was, by its checksum.
+    static let compressedProofs = AuditWalk(
+        rule: .proofs, last: "SELECT coalesce(max(transaction_row_id), 0) AS last FROM compressed_proofs"
+    ) { connection, slice in
+        var headers: [Int64: [UInt8]] = [:]
+        let compressed = try CompressedProof()
+        let rows = try connection.query(
+            """
+            SELECT c.transaction_row_id, t.id, c.header_row_id, c.body FROM compressed_proofs c JOIN transactions t ON \
+            t.row_id = c.transaction_row_id WHERE c.transaction_row_id > ?1 AND c.transaction_row_id <= ?2
+            """, slice.values
+        ) { (id: $0.text("id"), header: $0.integer("header_row_id"), body: $0.blob("body")) }
+        var found: [AuditViolation] = []
+        for row in rows {
+            if headers[row.header] == nil {
+                headers[row.header] = try connection.first(
+                    "SELECT header FROM proof_headers WHERE row_id = ?1", [.integer(row.header)]
+                ) { $0.blob("header") }
+            }
+            // A missing header violates another rule.
+            guard let header = headers[row.header] else { continue }
+            do throws(CompressedProof.Damage) {
+                _ = try compressed.decompress(row.body, header: header)
+            } catch {
+                found.append(
+                    AuditViolation(
+                        .proofs, "transaction \(row.id)", en: "has a compressed proof that is damaged (\(error))",
+                        zh: "的压缩凭证已损坏（\(error)）"))
+            }
+        }
+        return found
     }
 
     static let finishTasks = AuditWalk(

@@ -49,6 +49,9 @@ extension CopiedTable {
                 "transaction_row_id": .integer, "kind": .integer, "header_row_id": .integer, "body": .blob,
             ]),
         CopiedTable(
+            "compressed_proofs", key: ["transaction_row_id"],
+            ["transaction_row_id": .integer, "header_row_id": .integer, "body": .blob]),
+        CopiedTable(
             "evidence", key: ["row_id"],
             [
                 "row_id": .integer, "transaction_row_id": .integer, "at": .integer, "decision": .text,

@@ -48,6 +48,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case leaseReleased = "lease_released"
     case leaseLost = "lease_lost"
     case rowsPruned = "rows_pruned"
+    case proofsCompressed = "proofs_compressed"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
     case appleRequest = "apple_request"
@@ -87,6 +88,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .purchaseRefunded,
             .refundReversed,
             .rowsPruned,
+            .proofsCompressed,
             .leaseTaken,
             .leaseReleased,
             .reconciliationFinished:

@@ -42,4 +42,12 @@ enum PostgresTables {
             until BIGINT NOT NULL
         );
         """
+
+    static let compressedProofs: StaticString = """
+        CREATE TABLE compressed_proofs (
+            transaction_row_id BIGINT PRIMARY KEY REFERENCES transactions (row_id),
+            header_row_id BIGINT NOT NULL,
+            body BYTEA NOT NULL
+        );
+        """
 }

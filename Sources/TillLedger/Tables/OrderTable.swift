@@ -165,12 +165,14 @@ public struct OrderTable {
                     ], Self.read)
             }
         case (nil, .completed):
-            // Most orders are completed, so no index covers that status. Each of them has a transaction, though.
+            // Most orders are completed, so no index covers that status. Each of them has a transaction, though; its
+            // newest one stands for it, because a grouping would sort all orders first.
             try connection.query(
                 """
                 SELECT o.row_id, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
-                ON o.row_id = t.order_row_id WHERE t.order_row_id IS NOT NULL AND t.order_row_id < ?1 \
-                AND o.status = 1 GROUP BY t.order_row_id, o.row_id ORDER BY t.order_row_id DESC LIMIT ?2
+                ON o.row_id = t.order_row_id WHERE t.order_row_id IS NOT NULL AND t.order_row_id < ?1 AND NOT EXISTS \
+                (SELECT 1 FROM transactions n WHERE n.order_row_id = t.order_row_id AND n.row_id > t.row_id) \
+                AND o.status = 1 ORDER BY t.order_row_id DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         case (nil, let status?):
             // The second condition on the status lets SQLite use the partial index.

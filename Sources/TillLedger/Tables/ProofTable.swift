@@ -2,7 +2,8 @@ import TillCrypto
 import TillSQL
 import TillThreads
 
-/// `proofs`: the original signed bytes, one proof for each transaction: the copy that decided its state.
+/// `proofs` and `compressed_proofs`: the original signed bytes, one proof for each transaction: the copy that decided
+/// its state. A signed transaction is written to `proofs`, and moved to `compressed_proofs` later.
 ///
 /// The first part of a signed transaction contains the certificates. It is four fifths of the bytes and the same for
 /// everything that one signer signed, so it is stored once, in `proof_headers`.
@@ -47,21 +48,41 @@ public struct ProofTable {
     /// Stores the copy that decided the newest state. A receipt never replaces a signed transaction.
     public func replace(transaction rowID: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest, _) = try parts(of: body, kind)
-        try connection.write(
+        let values: [SQLValue] = [.integer(rowID), .integer(kind.rawValue), header, rest]
+        let replaced = try connection.execute(
             """
             UPDATE proofs SET kind = ?2, header_row_id = ?3, body = ?4 WHERE transaction_row_id = ?1 AND kind >= ?2
-            """, [.integer(rowID), .integer(kind.rawValue), header, rest])
+            """, values)
+        // In this order: another server that moves the proof meanwhile has moved it when the update finds nothing.
+        guard replaced == 0, kind == .signedTransaction,
+            try connection.execute(
+                "DELETE FROM compressed_proofs WHERE transaction_row_id = ?1", [.integer(rowID)]) == 1
+        else { return }
+        try connection.write(
+            "INSERT INTO proofs (transaction_row_id, kind, header_row_id, body) VALUES (?1, ?2, ?3, ?4)", values)
     }
 
     public func find(transaction rowID: Int64) throws -> (kind: Kind, body: [UInt8])? {
+        // One statement, so that a proof that is moved meanwhile is found in one of the tables.
         try connection.first(
             """
-            SELECT p.kind, h.header, p.body FROM proofs p LEFT JOIN proof_headers h ON h.row_id = p.header_row_id \
-            WHERE p.transaction_row_id = ?1
+            SELECT p.kind, h.header, p.body, 0 AS is_compressed FROM proofs p LEFT JOIN proof_headers h ON \
+            h.row_id = p.header_row_id WHERE p.transaction_row_id = ?1 UNION ALL SELECT 1 AS kind, h.header, c.body, \
+            1 AS is_compressed FROM compressed_proofs c LEFT JOIN proof_headers h ON h.row_id = c.header_row_id \
+            WHERE c.transaction_row_id = ?1
             """, [.integer(rowID)]
         ) { row in
             guard let kind = Kind(rawValue: row.integer("kind")) else { throw row.unreadable("a proof's kind") }
-            return (kind, row.blob("header") + row.blob("body"))
+            let (header, body) = (row.blob("header"), row.blob("body"))
+            guard row.integer("is_compressed") == 1 else { return (kind, header + body) }
+            let form = try CompressedProof()
+            do throws(CompressedProof.Damage) {
+                return (kind, header + (try form.decompress(body, header: header)))
+            } catch {
+                throw DatabaseError(
+                    .corrupt,
+                    "the compressed proof in row \(rowID) is damaged (\(error)); restore it from a backup")
+            }
         }
     }
 
@@ -73,7 +94,7 @@ public struct ProofTable {
         try connection.first(
             """
             SELECT body FROM proofs WHERE kind = 2 AND transaction_row_id > (SELECT \
-            coalesce(max(n.transaction_row_id), 0) FROM proofs n) - ?1 ORDER BY transaction_row_id DESC LIMIT 1
+            coalesce(max(t.row_id), 0) FROM transactions t) - ?1 ORDER BY transaction_row_id DESC LIMIT 1
             """, [.integer(Self.recent)]
         ) { $0.blob("body") }
     }

@@ -8,6 +8,7 @@ extension DatabaseSchema {
             Schema.migration(Schema.first, PostgresTables.first),
             Schema.migration([Schema.phones], [PostgresTables.phones]),
             Schema.migration([Schema.leases], [PostgresTables.leases]),
+            Schema.migration([Schema.compressedProofs], [PostgresTables.compressedProofs]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -67,6 +68,16 @@ public enum Schema {
             term INTEGER NOT NULL,
             until INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Signed transactions as `CompressedProof` writes them. A table of its own, because rows that shrink where they
+    /// are leave their pages half empty: `proofs` gives its pages back, and this table fills its own one by one.
+    static let compressedProofs: StaticString = """
+        CREATE TABLE compressed_proofs (
+            transaction_row_id INTEGER PRIMARY KEY REFERENCES transactions (row_id),
+            header_row_id INTEGER NOT NULL REFERENCES proof_headers (row_id),
+            body BLOB NOT NULL
+        ) STRICT;
         """
 
     /// `orders_by_device` covers all orders of a device, so a grant does not write to it.

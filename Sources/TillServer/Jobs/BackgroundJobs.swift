@@ -30,6 +30,7 @@ public struct BackgroundJobs: Sendable {
             Job(name: "walletCheck", interval: 30_000) {
                 try await $0.walletCheck.advance($0.database, clock: $0.clock)
             },
+            Job(name: "proofCompression", interval: 10_000) { try await $0.proofCompression.advance($0) },
         ] + ofEachEnvironment
 
     /// One job per environment, so that a slow answer from Apple's sandbox does not delay production.

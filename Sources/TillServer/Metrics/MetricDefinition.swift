@@ -141,8 +141,13 @@ struct MetricDefinition: Sendable, Hashable {
     static let walletCheckAge = MetricDefinition(
         "till_wallet_check_age_seconds", .gauge, .seconds,
         "Seconds since every wallet had been compared with its postings; NaN before the first time.")
+    static let proofsCompressed = MetricDefinition(
+        "till_proofs_compressed_total", .counter, .count, "Stored proofs that were compressed.")
+    static let proofBytesSaved = MetricDefinition(
+        "till_proof_bytes_saved_total", .counter, .bytes, "Bytes that the compression of stored proofs saved.")
     static let jobs = [
         jobSuccessAge, jobInterval, jobRunning, jobFailures, jobsLeader, jobLeaseAge, walletDrift, walletCheckAge,
+        proofsCompressed, proofBytesSaved,
     ]
 
     // MARK: Apple

@@ -65,6 +65,8 @@ final class GuardedTables: @unchecked Sendable {
         "balances": ["customer"],
         "catalog_versions": ["ledger"],
         "claims": ["customer"],
+        // A job moves a proof that has not changed: the statement that deletes it compares its bytes.
+        "compressed_proofs": ["chain", "ledger"],
         "consents": ["customer"],
         "consumption_requests": ["notification", "consumption request"],
         "customers": [],
@@ -88,7 +90,7 @@ final class GuardedTables: @unchecked Sendable {
         "postings": ["customer"],
         "server_activity": ["ledger"],
         "proof_headers": [],
-        "proofs": ["chain"],
+        "proofs": ["chain", "ledger"],
         "quarantine_reasons": ["chain"],
         "reconciliation_counts": ["ledger"],
         "reconciliations": ["ledger"],

@@ -51,6 +51,19 @@ import TillSQLite
         }
     }
 
+    @Test("A page of the completed orders reads as many as it shows, and sorts none")
+    func completedOrders() throws {
+        let statements = try SourceStatements.ofTheLedger().filter {
+            $0.whole.contains("ORDER BY t.order_row_id DESC LIMIT")
+        }
+        #expect(statements.count == 1)
+        for statement in statements {
+            let plan = try PlainDatabase(.ledger).plan(of: statement.whole)
+            #expect(plan.contains { $0.contains("COVERING INDEX transactions_by_order") }, "\(plan)")
+            #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)")
+        }
+    }
+
     @Test("A parameter in place of an index's constant is found, and so is a column that no table has")
     func planted() throws {
         let database = try PlainDatabase(.ledger)
