@@ -7,6 +7,7 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillSQL
 import TillServer
 import TillTestDatabases
 
