@@ -77,7 +77,7 @@ private struct CountedShop {
         func product(_ id: String, _ type: TillBilling.ProductType) -> CatalogProduct {
             CatalogProduct(
                 id: ProductID(id), type: type, names: LocalizedText(en: id, zh: id),
-                price: Money(amount: 600, currency: Currency("CNY")), points: id == Self.points ? ["points": 60] : nil,
+                price: Money(amount: 600, currency: Currency("CNY")), points: id == Self.points ? ["points": 60] : [:],
                 entitlement: id == Self.points ? nil : id == Self.badge ? "badge" : "pro")
         }
         let configuration = ServerConfiguration(

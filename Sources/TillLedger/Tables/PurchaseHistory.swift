@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// The purchases that a user owns, revoked ones included: orders, transactions, grants and subscriptions, read together.
-/// It has no table of its own.
+/// The purchases that a user owns, revoked ones included: orders, transactions, grants and subscriptions, read
+/// together. It has no table of its own.
 public struct PurchaseHistory {
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
