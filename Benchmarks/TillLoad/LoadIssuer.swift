@@ -78,4 +78,32 @@ struct LoadIssuer: Sendable {
             """
         return try issuer.sign(payload: Array(payload.utf8))
     }
+
+    /// An app receipt with these purchases of consumables, with the attributes that Apple writes (facts/pkcs7-receipt
+    /// §3).
+    func receipt(_ numbers: Range<Int>) throws -> [UInt8] {
+        func attribute(_ type: Int64, _ value: [UInt8]) -> [UInt8] {
+            DERWriter.sequence(DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value))
+        }
+        let date = DERWriter.ia5String(AppleTime.receipt(Instant(milliseconds: bought)))
+        let (none, zero) = (DERWriter.ia5String(""), DERWriter.integer(0))
+        let alike =
+            [1709, 1714, 1715, 1716, 1717, 1718].map { attribute($0, DERWriter.utf8String("")) }
+            + [1710, 1711, 1713, 1719, 1722].map { attribute($0, zero) } + [1708, 1712].map { attribute($0, none) }
+            + [1704, 1706].map { attribute($0, date) }
+        let purchases = numbers.map { number in
+            let id = DERWriter.utf8String(Self.transactionID(number))
+            let own = [
+                attribute(1701, DERWriter.integer(1)), attribute(1702, DERWriter.utf8String(LoadSet.productID)),
+                attribute(1703, id), attribute(1705, id), attribute(1707, DERWriter.integer(1)),
+            ]
+            return attribute(17, DERWriter.value(tag: 0x31, (own + alike).flatMap { $0 }))
+        }
+        let app = [
+            attribute(0, DERWriter.utf8String("ProductionSandbox")),
+            attribute(2, DERWriter.utf8String(LoadSet.bundleID)), attribute(3, DERWriter.utf8String("1")),
+            attribute(12, date),
+        ]
+        return try issuer.receipt(payload: DERWriter.value(tag: 0x31, (app + purchases).flatMap { $0 }))
+    }
 }

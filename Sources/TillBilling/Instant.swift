@@ -34,6 +34,7 @@ public struct Instant: Hashable, Comparable, Sendable {
         let (day, remainder) = Self.floored(milliseconds, by: 86_400_000)
         let rest = Int(remainder)
         let date = CivilDate(daysSinceEpoch: Int(day))
+        if (0...9_999).contains(date.year) { return Self.text(of: date, rest) }
         func padded(_ value: Int, _ width: Int) -> String {
             let digits = String(value)
             return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
@@ -41,6 +42,30 @@ public struct Instant: Hashable, Comparable, Sendable {
         let time = "\(padded(rest / 3_600_000, 2)):\(padded(rest / 60_000 % 60, 2)):\(padded(rest / 1_000 % 60, 2))"
         let calendarDay = "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
         return "\(calendarDay)T\(time).\(padded(rest % 1_000, 3))Z"
+    }
+
+    /// Without texts for the parts: answers and events contain many dates.
+    private static func text(of date: CivilDate, _ rest: Int) -> String {
+        String(unsafeUninitializedCapacity: 24) { text in
+            var end = 0
+            func append(_ value: Int, _ width: Int, _ separator: Unicode.Scalar) {
+                var value = value
+                for place in (end..<(end + width)).reversed() {
+                    text[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10)
+                    value /= 10
+                }
+                text[end + width] = UInt8(ascii: separator)
+                end += width + 1
+            }
+            append(date.year, 4, "-")
+            append(date.month, 2, "-")
+            append(date.day, 2, "T")
+            append(rest / 3_600_000, 2, ":")
+            append(rest / 60_000 % 60, 2, ":")
+            append(rest / 1_000 % 60, 2, ".")
+            append(rest % 1_000, 3, "Z")
+            return end
+        }
     }
 
     /// Parses RFC 3339 with `Z` or a numeric offset (`+03:00` or `+0300`), with or without a fraction of a second. Nil

@@ -111,7 +111,11 @@ public struct JSONWriter {
 
     public mutating func integer(_ key: StaticString, _ value: Int64) {
         begin(key)
-        var value = value
+        write(value)
+    }
+
+    private mutating func write(_ number: Int64) {
+        var value = number
         if value < 0 {
             // The least number has no positive counterpart.
             guard value != .min else { return bytes += String(value).utf8 }
@@ -134,6 +138,33 @@ public struct JSONWriter {
     public mutating func object(_ key: StaticString, _ members: (inout JSONWriter) -> Void) {
         begin(key)
         object(members)
+    }
+
+    /// An object of numbers whose keys are not constants; sorted by key.
+    public mutating func integers(_ key: StaticString, _ values: [String: Int64]) {
+        begin(key)
+        bytes.append(UInt8(ascii: "{"))
+        isFollowing = false
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+            if isFollowing { bytes.append(UInt8(ascii: ",")) }
+            isFollowing = true
+            JSONValue.write(name, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            write(value)
+        }
+        bytes.append(UInt8(ascii: "}"))
+        isFollowing = true
+    }
+
+    /// A list of texts.
+    public mutating func texts(_ key: StaticString, _ values: [String]) {
+        begin(key)
+        bytes.append(UInt8(ascii: "["))
+        for (index, value) in values.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            JSONValue.write(value, to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "]"))
     }
 
     /// A list of objects.

@@ -33,6 +33,33 @@ import TillLedger
         }
     }
 
+    @Test("The answers that apps read most are written like their Codable forms")
+    func reads() throws {
+        func expect<Reply: Codable & Equatable>(_ text: [UInt8], _ reply: Reply) throws {
+            let codable = try JSONValue(decoding: [UInt8](JSONEncoder().encode(reply)))
+            #expect(String(decoding: text, as: UTF8.self) == codable.encoded())
+            #expect(try JSONDecoder().decode(Reply.self, from: Data(text)) == reply)
+        }
+        for reply in [
+            WalletReply(balances: [:]), WalletReply(balances: ["points": -7, "gems": .min]),
+            WalletReply(balances: ["p\"学点": 60, "a": 0], held: ["a": 1, "B": 2], sandbox: true),
+        ] {
+            try expect(reply.encoded, reply)
+        }
+        var full = EntitlementReply(
+            entitlement: "pro", productId: ProductID("p"), kind: .subscription, state: .active, why: .subscribed,
+            since: Instant(milliseconds: 1), expiresAt: Instant(milliseconds: 1_700_000_000_123),
+            transactionId: TransactionID("8"))
+        (full.plan, full.deviceId, full.deviceIds) = ("basic\n", "d", ["d", "e\\"])
+        (full.willRenew, full.originalTransactionId) = (false, "7")
+        let plain = EntitlementReply(
+            entitlement: "vip", productId: ProductID("q"), kind: .lasting, state: .active, why: .bought,
+            since: Instant(milliseconds: -1), transactionId: TransactionID("9"))
+        for reply in [EntitlementsReply(data: []), EntitlementsReply(data: [full, plain], sandbox: true)] {
+            try expect(reply.encoded, reply)
+        }
+    }
+
     @Test("A body is read like its Codable form, unknown members and nulls included")
     func bodies() throws {
         let texts = [

@@ -31,12 +31,25 @@ struct ASN1Reader {
     /// The maximum nesting of indefinite lengths or string segments; receipts have two.
     private static let depthLimit = 8
 
-    private var rest: ArraySlice<UInt8>
+    /// All bytes, and where the next element begins. Dropping bytes of a slice one by one would count a reference for
+    /// each, and a long receipt has half a million elements.
+    private let bytes: ArraySlice<UInt8>
+    private var position: Int
 
-    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
-    init(_ bytes: [UInt8]) { rest = bytes[...] }
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
 
-    var isAtEnd: Bool { rest.isEmpty }
+    init(_ bytes: [UInt8]) { self.init(bytes[...]) }
+
+    var isAtEnd: Bool { position == bytes.endIndex }
+
+    private mutating func byte() -> UInt8? {
+        guard position < bytes.endIndex else { return nil }
+        defer { position += 1 }
+        return bytes[position]
+    }
 
     /// Reads the next element and advances past it.
     mutating func next() throws(VerificationError) -> Element { try next(depth: 0) }
@@ -53,7 +66,7 @@ struct ASN1Reader {
     }
 
     private mutating func next(depth: Int) throws(VerificationError) -> Element {
-        guard let tag = rest.popFirst(), let first = rest.popFirst() else { throw Self.malformed("truncated") }
+        guard let tag = byte(), let first = byte() else { throw Self.malformed("truncated") }
         guard tag & 0x1F != 0x1F else { throw Self.malformed("long tag") }
         if first == 0x80 { return try indefinite(tag, depth: depth) }
         var length = Int(first)
@@ -61,26 +74,24 @@ struct ASN1Reader {
             length = 0
             // Four bytes exceed what the largest receipt needs; BER allows leading zeros.
             for _ in 0..<Int(first & 0x7F) {
-                guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw Self.malformed("length") }
+                guard let byte = byte(), length <= 0x7F_FFFF else { throw Self.malformed("length") }
                 length = length << 8 | Int(byte)
             }
         }
-        guard length <= rest.count else { throw Self.malformed("truncated") }
-        let content = rest.prefix(length)
-        rest = rest.dropFirst(length)
-        return Element(tag: tag, content: content)
+        guard length <= bytes.endIndex - position else { throw Self.malformed("truncated") }
+        let start = position
+        position += length
+        return Element(tag: tag, content: bytes[start..<position])
     }
 
     /// Reads an element of indefinite length, which ends with two zero bytes.
     private mutating func indefinite(_ tag: UInt8, depth: Int) throws(VerificationError) -> Element {
         guard tag & 0x20 != 0, depth < Self.depthLimit else { throw Self.malformed("indefinite length") }
-        // A slice does not give back dropped elements, so the beginning is kept.
-        let content = rest
+        let start = position
         while true {
-            let position = rest.startIndex
-            if rest.prefix(2).elementsEqual([0, 0]) {
-                let content = content[..<position]
-                rest = rest.dropFirst(2)
+            if bytes[position...].prefix(2).elementsEqual([0, 0]) {
+                let content = bytes[start..<position]
+                position += 2
                 return Element(tag: tag, content: content)
             }
             _ = try next(depth: depth + 1)

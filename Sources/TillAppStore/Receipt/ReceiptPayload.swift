@@ -84,7 +84,7 @@ public struct ReceiptPayload: Equatable, Sendable {
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
     /// The attributes that decisions use. A repeated one would be ambiguous, so it is refused.
-    private static let onlyOnce = Set(
+    private static let onlyOnce = ReceiptAttribute.Types(
         [
             Attribute.receiptType, .bundleID, .applicationVersion, .opaqueValue, .deviceHash, .creationDate,
             .originalApplicationVersion, .expirationDate,
@@ -226,7 +226,7 @@ public struct ReceiptPurchase: Equatable, Sendable {
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
     /// The attributes that decisions use. A repeated one would be ambiguous, so it is refused.
-    private static let onlyOnce = Set(
+    private static let onlyOnce = ReceiptAttribute.Types(
         [
             Attribute.quantity, .productID, .transactionID, .purchaseDate, .originalTransactionID,
             .originalPurchaseDate, .productType, .expiresDate, .webOrderLineItemID, .cancellationDate,
@@ -314,15 +314,36 @@ public struct ReceiptAttribute: Equatable, Sendable {
         return attributes
     }
 
+    /// Types within 64 numbers of each other. A long receipt asks about half a million attributes, and hashing each of
+    /// them would take longer than reading it.
+    struct Types {
+        private let first: Int64
+        private var bits: UInt64 = 0
+
+        init(_ types: [Int64]) {
+            first = types.min() ?? 0
+            for type in types {
+                precondition(type - first < 64, "the types of one set are close to each other")
+                bits |= 1 << UInt64(type - first)
+            }
+        }
+
+        /// The bit of a type; 0 if it is none of these.
+        fileprivate func bit(_ type: Int64) -> UInt64 {
+            guard type >= first, type < first + 64 else { return 0 }
+            return bits & 1 << UInt64(type - first)
+        }
+    }
+
     /// - Throws: if a type of `onlyOnce` occurs more than once.
     static func refuseRepeated(
-        _ onlyOnce: Set<Int64>, in attributes: [ReceiptAttribute]
+        _ onlyOnce: Types, in attributes: [ReceiptAttribute]
     ) throws(VerificationError) {
-        var seen: Set<Int64> = []
-        for attribute in attributes where onlyOnce.contains(attribute.type) {
-            guard seen.insert(attribute.type).inserted else {
-                throw ASN1Reader.malformed("attribute \(attribute.type) twice")
-            }
+        var seen: UInt64 = 0
+        for attribute in attributes {
+            let bit = onlyOnce.bit(attribute.type)
+            guard seen & bit == 0 else { throw ASN1Reader.malformed("attribute \(attribute.type) twice") }
+            seen |= bit
         }
     }
 

@@ -163,8 +163,9 @@ public struct VerifiedReceipt: Sendable {
     ///
     /// If a receipt contains a transaction twice, the record with a cancellation date counts.
     public func transaction(_ id: TransactionID) -> VerifiedTransaction? {
-        let records = payload.purchases.filter { $0.transactionID == id.text }
-        return (records.first { $0.cancellationDate != nil } ?? records.first).flatMap(transaction(of:))
+        let records = payload.purchases.indices.filter { payload.purchases[$0].transactionID == id.text }
+        let record = records.first { payload.purchases[$0].cancellationDate != nil } ?? records.first
+        return record.flatMap { transaction(of: payload.purchases[$0]) }
     }
 
     /// Every purchase in the receipt that has an id, product and date. Their order is meaningless, and finished

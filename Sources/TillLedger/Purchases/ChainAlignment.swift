@@ -7,16 +7,14 @@ extension PurchaseProcessor {
     /// Decides misplaced renewals again, without the order id or device that came beside them: renewals with another
     /// owner than their purchase, and renewals of a purchase that is in quarantine.
     ///
+    /// - Parameter known: the periods of the chain; nil if they are not read yet.
     /// - Returns: the transactions that were decided again.
     func align(
-        chainOf transaction: PaidTransaction, _ source: PurchaseSource, _ inputs: CommitInputs,
+        chainOf transaction: PaidTransaction, knowing known: [SubscriptionTable.Link]? = nil, _ source: PurchaseSource,
+        _ inputs: CommitInputs,
         _ connection: any Connection
     ) throws -> [PaidTransaction] {
-        let table = SubscriptionTable(connection)
-        guard transaction.isSubscription,
-            let found = try table.find(transaction.originalID, in: transaction.environment)
-        else { return [] }
-        let links = try table.links(of: found.rowID)
+        guard let links = try known ?? links(ofChainOf: transaction, connection) else { return [] }
         let misplaced = Set(RenewedPurchase.misplaced(in: links.map(\.chain)))
         guard !misplaced.isEmpty else { return [] }
         var decided: [PaidTransaction] = []
@@ -29,16 +27,25 @@ extension PurchaseProcessor {
         return decided
     }
 
-    /// Takes back the points for time that a purchase of the chain replaced, in any order of arrival.
-    func recordReplacedTime(
-        inChainOf transaction: PaidTransaction, _ source: PurchaseSource, _ inputs: CommitInputs,
-        _ connection: any Connection
-    ) throws {
+    /// Nil for a transaction that is not of a listed subscription.
+    private func links(
+        ofChainOf transaction: PaidTransaction, _ connection: any Connection
+    ) throws -> [SubscriptionTable.Link]? {
+        guard transaction.isSubscription else { return nil }
         let table = SubscriptionTable(connection)
-        guard transaction.isSubscription,
-            let found = try table.find(transaction.originalID, in: transaction.environment),
-            case let links = try table.links(of: found.rowID), links.count > 1
-        else { return }
+        return try table.find(transaction.originalID, in: transaction.environment)
+            .map { try table.links(of: $0.rowID) }
+    }
+
+    /// Takes back the points for time that a purchase of the chain replaced, in any order of arrival.
+    ///
+    /// - Parameter known: the periods of the chain; nil if they are not read yet.
+    func recordReplacedTime(
+        inChainOf transaction: PaidTransaction, knowing known: [SubscriptionTable.Link]? = nil,
+        _ source: PurchaseSource,
+        _ inputs: CommitInputs, _ connection: any Connection
+    ) throws {
+        guard let links = try known ?? links(ofChainOf: transaction, connection), links.count > 1 else { return }
         let chain = SubscriptionChain(links.map(\.period))
         // A receipt does not state the reason, so a later copy may show that the next period is a renewal.
         let replaced = chain.replaced

@@ -62,22 +62,30 @@ extension Ledger {
             }
             return
         }
-        var detail = "no transaction"
         let renewal = notification.renewal
         if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
             let proof = PurchaseProof(
                 kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: isRevocationUnknown)
             var purchase = VerifiedPurchase(transaction, proof)
             purchase.renewal = renewal
-            detail = try await intake.processor.process(purchase, from: .apple(source)).sentence
-        } else if let renewal {
-            try await intake.processor.recordRenewal(renewal)
+            _ = try await intake.processor.process(
+                purchase, from: .apple(source), locking: [.notification(notification.id)]
+            ) { outcome, connection in
+                try finish(notification, rowID, outcome.sentence, connection)
+            }
+            return
         }
-        let outcome = detail
+        if let renewal { try await intake.processor.recordRenewal(renewal) }
         try await database.write(locking: [.notification(notification.id)]) { connection in
-            try NotificationTable(connection).mark(rowID, .processed, detail: outcome)
-            try noteConsumptionRequest(rowID, notification, connection)
+            try finish(notification, rowID, "no transaction", connection)
         }
+    }
+
+    private func finish(
+        _ notification: VerifiedNotification, _ rowID: Int64, _ detail: String, _ connection: any Connection
+    ) throws {
+        try NotificationTable(connection).mark(rowID, .processed, detail: detail)
+        try noteConsumptionRequest(rowID, notification, connection)
     }
 
     /// - Returns: the row id; nil if the notification was already stored.

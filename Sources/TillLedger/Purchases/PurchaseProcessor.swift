@@ -42,17 +42,25 @@ package struct PurchaseProcessor: Sendable {
     /// Draw these before the body of a write, and call `finish` of them after the commit.
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16), log: log) }
 
-    package func process(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> PurchaseOutcome {
+    /// - Parameters:
+    ///   - keys: what `finishing` changes.
+    ///   - finishing: recorded in the same commit, after the purchase.
+    package func process(
+        _ purchase: VerifiedPurchase, from origin: PurchaseOrigin, locking keys: [LockKey] = [],
+        finishing: (@Sendable (PurchaseOutcome, any Connection) throws -> Void)? = nil
+    ) async throws -> PurchaseOutcome {
         let transaction = PaidTransaction(purchase)
         let inputs = inputs()
         // A purchase is priced by its catalogue permanently, so the ledger must record the catalogue first.
         _ = try await catalogs.record(in: database)
         let outcome = try await database.write(
-            locking: Self.keys(of: transaction, from: origin),
+            locking: Self.keys(of: transaction, from: origin) + keys,
             reading: { Self.reads(of: transaction, purchase.proof, from: origin, terms.proofHeaders) }
         ) { connection in
-            try process(
+            let outcome = try process(
                 transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
+            try finishing?(outcome, connection)
+            return outcome
         }
         inputs.finish()
         #if PLANTED_MISTAKES
@@ -115,13 +123,18 @@ package struct PurchaseProcessor: Sendable {
         let outcome = try recorder.record()
         let given =
             mayRelease ? try processWaiting(for: [transaction], origin.source, &chains, inputs, connection) : []
-        try chains.list(transaction)
-        let moved = try align(chainOf: transaction, origin.source, inputs, connection)
-        try recordReplacedTime(inChainOf: transaction, origin.source, inputs, connection)
+        let links = try chains.list(transaction)
+        let moved = try align(chainOf: transaction, knowing: links, origin.source, inputs, connection)
+        if !moved.isEmpty { chains.forgetLinks() }
+        try recordReplacedTime(
+            inChainOf: transaction, knowing: moved.isEmpty ? links : nil, origin.source, inputs, connection)
         let isStored = try renewal.map { try chains.store($0) } ?? true
         var changed = try chains.recordEvents()
         if let renewal, !isStored { changed += try SubscriptionChanges.record(renewal, now: now, connection) }
-        try remind(about: [transaction] + given + moved, and: changed, now, connection)
+        let processed = [transaction] + given + moved
+        let isAlone = processed.count == 1 && purchase == nil && !chains.hasDecidedContested
+        try remind(
+            about: processed, and: changed, isWhole: !isAlone, ownerOf: { chains.owner(of: $0) }, now, connection)
         return outcome
     }
 
@@ -157,7 +170,7 @@ package struct PurchaseProcessor: Sendable {
         var chains = SubscriptionChanges(now: inputs.now, connection)
         for environment in StoreEnvironment.allCases
         where try UnmatchedTokenTable(connection).contains(token, in: environment) {
-            try decideContested(by: token, in: environment, .claim, inputs, connection)
+            _ = try decideContested(by: token, in: environment, .claim, inputs, connection)
             guard let first = try RecordedCopies(connection).waiting(forOrder: token, of: environment).first else {
                 continue
             }
@@ -168,7 +181,7 @@ package struct PurchaseProcessor: Sendable {
             given += try align(chainOf: transaction, .claim, inputs, connection)
             try recordReplacedTime(inChainOf: transaction, .claim, inputs, connection)
         }
-        try remind(about: given, and: try chains.recordEvents(), inputs.now, connection)
+        try remind(about: given, and: try chains.recordEvents(), isWhole: true, inputs.now, connection)
     }
 
     /// Grants purchases that waited for this one: renewals of its chain without an owner, and purchases paid under the
@@ -191,7 +204,9 @@ package struct PurchaseProcessor: Sendable {
             try connection.prefetch { Self.readsOfWaiting(for: next) }
             if case .order(let token)? = next.token, tokens.insert(token).inserted {
                 waiting += try copies.waiting(forOrder: token, of: next.environment)
-                try decideContested(by: token, in: next.environment, except: done, source, inputs, connection)
+                if try decideContested(by: token, in: next.environment, except: done, source, inputs, connection) {
+                    chains.hasDecidedContested = true
+                }
             }
             if seen.insert(next.originalID).inserted {
                 waiting += try copies.waiting(inChain: next.originalID, of: next.environment)
@@ -241,15 +256,20 @@ package struct PurchaseProcessor: Sendable {
 
     /// Decides again grants by receipts whose signed copies carry this token, because the token may now name a
     /// customer.
+    ///
+    /// - Returns: whether there was one.
     func decideContested(
         by token: UniqueID, in environment: StoreEnvironment, except processed: Set<TransactionID> = [],
         _ source: PurchaseSource, _ inputs: CommitInputs, _ connection: any Connection
-    ) throws {
+    ) throws -> Bool {
+        var hasDecided = false
         for rowID in try OwnershipTable(connection).contested(by: token, in: environment) {
             guard let copy = try RecordedCopies(connection).find(rowID), !processed.contains(copy.id) else {
                 continue
             }
             _ = try decide(copy, .stored, from: .apple(source), inputs, connection).record()
+            hasDecided = true
         }
+        return hasDecided
     }
 }

@@ -16,21 +16,27 @@ package struct Rights: Sendable {
     static let transactionLimit = 20_000
     static let subscriptionLimit = 200
 
-    /// Runs one query for all purchases, one more for plans if there are any, and one for each subscription.
+    /// Runs one query for all purchases, one more for plans if there are any, and one for each subscription in which
+    /// other customers own periods.
     package static func load(
         of user: UserID, in environment: StoreEnvironment, at now: Instant, catalogs: CatalogHistory,
         connection: any Connection
     ) throws -> Rights {
         let catalog = catalogs.current
-        let entries = try PurchaseHistory(connection).list(of: user, in: environment, limit: transactionLimit)
-        let plans = try PlanRights(user, environment, entries, catalogs, connection)
-        let chains = try SubscriptionRights(environment, entries, at: now, catalog: catalog, connection)
-        let lasting = LastingRights(entries, catalog: catalog)
-        let rights = lasting.rights + plans.rights(at: now) + chains.rights
+        let history = try PurchaseHistory(connection).list(
+            of: user, in: environment, limit: transactionLimit, catalog: catalog)
+        let plans = try PlanRights(user, environment, history.entries, catalogs, connection)
+        let chains = try SubscriptionRights(history, at: now, catalog: catalog, connection)
+        let lasting = LastingRights(history.entries, catalog: catalog)
         return Rights(
-            all: rights.sorted { left, right in
-                left.isAllowed == right.isAllowed
-                    ? (left.since, left.transactionID) < (right.since, right.transactionID) : left.isAllowed
-            }, subscriptions: chains.subscriptions)
+            all: sorted(lasting.rights + plans.rights(at: now) + chains.rights), subscriptions: chains.subscriptions)
+    }
+
+    /// In the order of `all`.
+    static func sorted(_ rights: [Right]) -> [Right] {
+        rights.sorted { left, right in
+            left.isAllowed == right.isAllowed
+                ? (left.since, left.transactionID) < (right.since, right.transactionID) : left.isAllowed
+        }
     }
 }

@@ -7,28 +7,52 @@ package struct SubscriptionRights {
     private(set) var subscriptions: [OwnedSubscription] = []
     private(set) var rights: [Right] = []
 
-    /// - Parameter entries: oldest first.
     init(
-        _ environment: StoreEnvironment, _ entries: [PurchaseHistory.Entry], at now: Instant, catalog: Catalog,
-        _ connection: any Connection
+        _ history: PurchaseHistory.List, at now: Instant, catalog: Catalog, _ connection: any Connection
     ) throws {
-        let table = SubscriptionTable(connection)
-        let chains = Dictionary(grouping: entries.filter { $0.isSubscription(catalog) }, by: \.originalID)
+        let chains = Dictionary(grouping: history.entries.filter { $0.isSubscription(catalog) }, by: \.originalID)
         let newest = chains.sorted { left, right in
             (left.value.last?.period.purchasedAt.milliseconds ?? 0, left.key)
                 > (right.value.last?.period.purchasedAt.milliseconds ?? 0, right.key)
         }
-        for (original, chain) in newest.prefix(Rights.subscriptionLimit) {
-            let found = try table.find(original, in: environment)
-            let all = try found.map { try table.periods(of: $0.rowID) } ?? []
-            let own = chain.map(\.period)
-            guard
-                let state = Subscription(own, among: all.map(\.period), renewal: found?.renewal, at: now)
-            else { continue }
-            let known = Set(own.map(\.transactionID))
-            let others = all.map(\.period).filter { !known.contains($0.transactionID) }
-            add(state, of: original, chain, SubscriptionChain(own + others), catalog)
+        for (original, own) in newest.prefix(Rights.subscriptionLimit) {
+            let rowID = own.lazy.compactMap(\.subscription).first
+            let chain = rowID.flatMap { history.chains[$0] }
+            // Apple signs the type of what the ledger lists, so equal counts mean that every period is the user's own.
+            let isWhole =
+                chain?.periodCount == Int64(own.count) && own.allSatisfy { $0.period.terms.type == .autoRenewable }
+            var others: [PaidPeriod] = []
+            if let rowID, !isWhole {
+                let known = Set(own.map(\.period.transactionID))
+                others = try SubscriptionTable(connection).periods(of: rowID).map(\.period)
+                    .filter { !known.contains($0.transactionID) }
+            }
+            add(original, own, others, chain?.renewal, at: now, catalog)
         }
+    }
+
+    /// The rights of one subscription; nil if Apple did not sign the type of one of its periods, because then other
+    /// rights of the user may follow from it.
+    init?(
+        _ original: TransactionID, of user: UserID, in environment: StoreEnvironment, at now: Instant,
+        catalog: Catalog, _ connection: any Connection
+    ) throws {
+        let history = try PurchaseHistory(connection).list(of: user, subscription: original, in: environment)
+        let periods = history.entries.map(\.period) + history.others
+        guard periods.allSatisfy({ $0.terms.type == .autoRenewable }) else { return nil }
+        add(original, history.entries, history.others, history.chains.values.first?.renewal, at: now, catalog)
+    }
+
+    /// - Parameters:
+    ///   - own: the user's periods, oldest first.
+    ///   - others: the periods of the same chain that the user does not own.
+    private mutating func add(
+        _ original: TransactionID, _ own: [PurchaseHistory.Entry], _ others: [PaidPeriod], _ renewal: RenewalTerms?,
+        at now: Instant, _ catalog: Catalog
+    ) {
+        let periods = own.map(\.period)
+        guard let state = Subscription(periods, among: others, renewal: renewal, at: now) else { return }
+        add(state, of: original, own, SubscriptionChain(periods + others), catalog)
     }
 
     private mutating func add(

@@ -11,14 +11,37 @@ package struct Reminders {
     /// Updates the reminders to what the customer has now.
     func update(_ user: UserID, in environment: StoreEnvironment, at now: Instant) throws {
         connection.lock([.customer(user)])
+        let rights = try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: connection)
+        let scheduled = try ReminderTable(connection).list(user: user, in: environment)
+        try change(scheduled, to: rights.active, of: user, in: environment, at: now)
+    }
+
+    /// Updates the reminders of one subscription, if nothing else of the customer's has changed: the cost does not grow
+    /// with what else the customer owns.
+    func update(
+        _ user: UserID, subscription original: TransactionID, in environment: StoreEnvironment, at now: Instant
+    ) throws {
+        connection.lock([.customer(user)])
+        let rights = try SubscriptionRights(
+            original, of: user, in: environment, at: now, catalog: catalogs.current, connection)
+        guard let rights else { return try update(user, in: environment, at: now) }
+        let scheduled = try ReminderTable(connection).list(
+            user: user, subject: ServiceEnd.subject(ofSubscription: original), in: environment)
+        try change(
+            scheduled, to: Rights.sorted(rights.rights).filter(\.isAllowed), of: user, in: environment, at: now)
+    }
+
+    private func change(
+        _ stored: [ReminderTable.Stored], to active: [Right], of user: UserID, in environment: StoreEnvironment,
+        at now: Instant
+    ) throws {
         let table = ReminderTable(connection)
-        let scheduled = try table.list(user: user, in: environment).map { stored in
+        let scheduled = stored.map { stored in
             ReminderChanges.ScheduledReminder(
                 rowID: stored.rowID, reminder: stored.reminder, isSent: stored.sentAt != nil)
         }
-        let rights = try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: connection)
         let changes = ReminderChanges(
-            from: scheduled, to: rights.active.compactMap(ServiceEnd.init), policy: policy, at: now)
+            from: scheduled, to: active.compactMap(ServiceEnd.init), policy: policy, at: now)
         for rowID in changes.removed { try table.remove(rowID) }
         for reminder in changes.set { try table.set(reminder, for: user, in: environment) }
     }
@@ -49,7 +72,7 @@ extension ServiceEnd {
         guard let until = right.until else { return nil }
         let subject =
             switch right.kind {
-            case .subscription: "subscription:\(right.originalID ?? right.transactionID)"
+            case .subscription: Self.subject(ofSubscription: right.originalID ?? right.transactionID)
             case .service, .lasting:
                 (["plan:\(right.planID?.text ?? right.productID.text)"] + (right.deviceIDs ?? []).map(\.text)).joined(
                     separator: "@")
@@ -58,28 +81,49 @@ extension ServiceEnd {
             subject: subject, entitlement: right.entitlement, productID: right.productID, expiresAt: until,
             renews: right.willRenew == true)
     }
+
+    fileprivate static func subject(ofSubscription original: TransactionID) -> String { "subscription:\(original)" }
 }
 
 extension PurchaseProcessor {
     /// Updates the reminders of the owners of processed purchases, and of customers whose subscriptions changed.
     /// Permanent products and points have no end date.
+    ///
+    /// - Parameters:
+    ///   - isWhole: whether the commit may have changed more than these subscriptions.
+    ///   - ownerOf: the owner of a granted purchase; nil if it has to be looked up.
     func remind(
-        about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], _ now: Instant,
-        _ connection: any Connection
+        about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], isWhole: Bool = false,
+        ownerOf: (PaidTransaction) -> UserID? = { _ in nil }, _ now: Instant, _ connection: any Connection
     ) throws {
         let reminders = Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
-        var seen: Set<SubscriptionChanges.Changed> = []
+        var all: [SubscriptionChanges.Changed] = []
         for transaction in processed where sellsTime(transaction) {
-            guard let stored = try TransactionTable(connection).find(transaction.id, in: transaction.environment),
-                let grant = try GrantTable(connection).find(transaction: stored.rowID),
-                case let user = try GrantOwnerTable(connection).present(grant, of: stored.rowID).userID,
-                seen.insert(SubscriptionChanges.Changed(user: user, environment: transaction.environment)).inserted
-            else { continue }
-            try reminders.update(user, in: transaction.environment, at: now)
+            guard let user = try ownerOf(transaction) ?? presentOwner(of: transaction, connection) else { continue }
+            // Without a signed type, the catalogue decides what it is.
+            let original = transaction.terms.type == .autoRenewable ? transaction.originalID : nil
+            all.append(
+                SubscriptionChanges.Changed(user: user, environment: transaction.environment, originalID: original))
         }
-        for one in changed where seen.insert(one).inserted {
-            try reminders.update(one.user, in: one.environment, at: now)
+        all += changed
+        if isWhole { all = all.map(\.ofCustomer) }
+        let whole = Set(all.filter { $0.originalID == nil })
+        var seen: Set<SubscriptionChanges.Changed> = []
+        for one in all where seen.insert(one).inserted {
+            if let original = one.originalID {
+                guard !whole.contains(one.ofCustomer) else { continue }
+                try reminders.update(one.user, subscription: original, in: one.environment, at: now)
+            } else {
+                try reminders.update(one.user, in: one.environment, at: now)
+            }
         }
+    }
+
+    private func presentOwner(of transaction: PaidTransaction, _ connection: any Connection) throws -> UserID? {
+        guard let stored = try TransactionTable(connection).find(transaction.id, in: transaction.environment),
+            let grant = try GrantTable(connection).find(transaction: stored.rowID)
+        else { return nil }
+        return try GrantOwnerTable(connection).present(grant, of: stored.rowID).userID
     }
 
     private func sellsTime(_ transaction: PaidTransaction) -> Bool {

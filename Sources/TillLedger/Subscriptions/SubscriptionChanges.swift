@@ -8,11 +8,17 @@ struct SubscriptionChanges {
     private let connection: any Connection
     /// In the order in which they were added.
     private var recorders: [SubscriptionRecorder] = []
+    /// Whether the commit has decided purchases of other chains again.
+    var hasDecidedContested = false
 
-    /// A customer whose subscriptions changed.
+    /// A customer whose subscription changed.
     struct Changed: Hashable {
         let user: UserID
         let environment: StoreEnvironment
+        /// Nil: anything that the customer has.
+        let originalID: TransactionID?
+
+        var ofCustomer: Changed { Changed(user: user, environment: environment, originalID: nil) }
     }
 
     init(now: Instant, _ connection: any Connection) {
@@ -32,11 +38,25 @@ struct SubscriptionChanges {
     }
 
     /// Lists a recorded transaction as one of its chain's periods.
-    mutating func list(_ transaction: PaidTransaction) throws {
+    ///
+    /// - Returns: the periods of the chain; nil for a transaction of no watched chain.
+    mutating func list(_ transaction: PaidTransaction) throws -> [SubscriptionTable.Link]? {
         guard transaction.isSubscription, let index = index(transaction.originalID, transaction.environment) else {
-            return
+            return nil
         }
-        try recorders[index].list(transaction)
+        return try recorders[index].list(transaction)
+    }
+
+    /// Call after something has changed the owners of periods that are listed.
+    mutating func forgetLinks() {
+        for index in recorders.indices { recorders[index].links = nil }
+    }
+
+    /// The owner of a granted period that is listed; nil if it has to be looked up.
+    func owner(of transaction: PaidTransaction) -> UserID? {
+        guard let index = index(transaction.originalID, transaction.environment) else { return nil }
+        return recorders[index].links?.first { $0.period.transactionID == transaction.id }
+            .flatMap { $0.state == .granted && $0.hasGrant ? $0.owner : nil }
     }
 
     /// Records renewal information about a watched chain.
@@ -50,7 +70,9 @@ struct SubscriptionChanges {
 
     func recordEvents() throws -> [Changed] {
         try recorders.flatMap { recorder in
-            try recorder.recordEvents().map { Changed(user: $0, environment: recorder.environment) }
+            try recorder.recordEvents().map {
+                Changed(user: $0, environment: recorder.environment, originalID: recorder.originalID)
+            }
         }
     }
 

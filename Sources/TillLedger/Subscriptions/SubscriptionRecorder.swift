@@ -11,6 +11,8 @@ struct SubscriptionRecorder {
     private let connection: any Connection
     private let table: SubscriptionTable
     private var stored: SubscriptionTable.Stored?
+    /// The periods after the last one was listed; nil if they have to be read.
+    var links: [SubscriptionTable.Link]?
     /// Each customer's subscription before.
     private let before: [UserID: Change]
 
@@ -25,20 +27,30 @@ struct SubscriptionRecorder {
         let stored = try table.find(original, in: environment)
         self.table = table
         self.stored = stored
-        before = try stored.map { try Self.states($0, now, table).mapValues(Change.init) } ?? [:]
+        before =
+            try stored.map { stored in
+                Self.states(try table.links(of: stored.rowID), stored.renewal, now).mapValues(Change.init)
+            } ?? [:]
     }
 
     /// Lists a recorded transaction as one of its periods.
-    mutating func list(_ transaction: PaidTransaction) throws {
-        guard let row = try TransactionTable(connection).find(transaction.id, in: environment) else { return }
-        try table.add(transaction: row.rowID, to: try opened())
+    ///
+    /// - Returns: all of them; nil if there is no such transaction.
+    mutating func list(_ transaction: PaidTransaction) throws -> [SubscriptionTable.Link]? {
+        guard let row = try TransactionTable(connection).find(transaction.id, in: environment) else { return nil }
+        let rowID = try opened()
+        try table.add(transaction: row.rowID, to: rowID)
+        links = try table.links(of: rowID)
+        return links
     }
 
     /// Records renewal information, if it is newer than the recorded one.
     mutating func store(_ renewal: SignedRenewal) throws {
         guard let terms = RenewalTerms(renewal.info) else { return }
         if let known = stored?.renewal, !terms.isNewer(than: known) { return }
-        try table.update(try opened(), to: terms, proof: renewal.proof, at: now)
+        let rowID = try opened()
+        try table.update(rowID, to: terms, proof: renewal.proof, at: now)
+        stored = SubscriptionTable.Stored(rowID: rowID, renewal: terms)
     }
 
     private mutating func opened() throws -> Int64 {
@@ -53,8 +65,8 @@ struct SubscriptionRecorder {
     ///
     /// - Returns: the customers whose subscription changed, including those who own nothing of the chain any more.
     func recordEvents() throws -> [UserID] {
-        guard let stored = try table.find(originalID, in: environment) else { return [] }
-        let after = try Self.states(stored, now, table)
+        guard let stored else { return [] }
+        let after = Self.states(try links ?? table.links(of: stored.rowID), stored.renewal, now)
         var changed = before.keys.filter { after[$0] == nil }.sorted { $0.text < $1.text }
         for (user, subscription) in after.sorted(by: { $0.key.text < $1.key.text })
         where before[user] != Change(subscription) {
@@ -69,13 +81,12 @@ struct SubscriptionRecorder {
 
     /// Each customer's subscription in this chain.
     private static func states(
-        _ stored: SubscriptionTable.Stored, _ now: Instant, _ table: SubscriptionTable
-    ) throws -> [UserID: Subscription] {
-        let links = try table.links(of: stored.rowID)
+        _ links: [SubscriptionTable.Link], _ renewal: RenewalTerms?, _ now: Instant
+    ) -> [UserID: Subscription] {
         let all = links.map(\.period)
         return Dictionary(grouping: links.filter { $0.owner != nil }, by: \.owner).reduce(into: [:]) { states, held in
             guard let user = held.key else { return }
-            states[user] = Subscription(held.value.map(\.period), among: all, renewal: stored.renewal, at: now)
+            states[user] = Subscription(held.value.map(\.period), among: all, renewal: renewal, at: now)
         }
     }
 

@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// The purchases that a user owns, revoked ones included: orders, transactions and grants, read together. It has no
-/// table of its own.
+/// The purchases that a user owns, revoked ones included: orders, transactions, grants and subscriptions, read
+/// together. It has no table of its own.
 public struct PurchaseHistory {
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
@@ -18,35 +18,119 @@ public struct PurchaseHistory {
         /// The entitlement as granted.
         public let entitlement: String?
         public let deviceID: DeviceID?
+        /// The row id of the subscription of which it is a period.
+        let subscription: Int64?
     }
 
-    /// The newest `limit` purchases, sorted by purchase time; purchases in quarantine are not included. Purchases now
-    /// owned by another user are omitted, and purchases transferred to this user are included.
+    /// What the ledger knows about a subscription besides the user's periods.
+    struct Chain: Sendable, Hashable {
+        let renewal: RenewalTerms?
+        /// How many periods the ledger lists, those of other customers included; nil if the user does not own the
+        /// first one.
+        var periodCount: Int64?
+    }
+
+    /// A user's purchases.
+    struct List {
+        /// Sorted by purchase time.
+        fileprivate(set) var entries: [Entry] = []
+        /// By row id.
+        fileprivate(set) var chains: [Int64: Chain] = [:]
+        /// The periods of the same subscription that the user does not own. Only `list(of:subscription:)` reads them.
+        fileprivate(set) var others: [PaidPeriod] = []
+
+        fileprivate mutating func sort() {
+            entries.sort {
+                ($0.period.purchasedAt, $0.period.transactionID) < ($1.period.purchasedAt, $1.period.transactionID)
+            }
+        }
+    }
+
+    /// The newest `limit` purchases that give or gave a right; purchases in quarantine and consumables without an
+    /// entitlement are not included. Purchases now owned by another user are omitted, and purchases transferred to this
+    /// user are included.
     ///
-    /// The query reads the index of the user's orders and then, for each transaction, the rows of its order, its grant
-    /// and its owner by row id: a thousand renewals take about 3 ms. The plus signs keep SQLite on those indices; an
-    /// index on the environment would read the whole table.
-    public func list(of user: UserID, in environment: StoreEnvironment, limit: Int) throws -> [Entry] {
-        try connection.query(
+    /// One query reads the index of the user's orders and then, for each transaction, the rows of its grant and its
+    /// subscription. The plus signs keep SQLite on those indices; an index on the environment would read the whole
+    /// table. The `CASE` keeps it from searching a subscription for every consumable.
+    func list(of user: UserID, in environment: StoreEnvironment, limit: Int, catalog: Catalog) throws -> List {
+        var list = List()
+        list.entries = try connection.query(
             """
             SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
-            \(TransactionTable.terms, of: "t") FROM ( SELECT t.row_id AS row_id FROM orders o CROSS JOIN \
-            transactions t ON t.order_row_id = o.row_id LEFT JOIN grant_owners h ON h.grant_row_id = t.row_id WHERE \
-            o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND (h.customer_id IS NULL OR \
-            h.customer_id = \(customer: 1)) UNION SELECT grant_row_id FROM grant_owners WHERE customer_id = \
-            \(customer: 1) AND +environment = ?2 ORDER BY 1 DESC LIMIT ?3) AS held CROSS JOIN transactions t ON \
-            t.row_id = held.row_id LEFT JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN grants g ON \
-            g.transaction_row_id = t.row_id
-            """, [.text(user.text), environment.column, .integer(Int64(limit))]
-        ) { row in
-            Entry(
-                rowID: row.integer("row_id"), originalID: TransactionID(row.text("original_id")),
-                period: row.paidPeriod(),
-                quantity: Int(row.integer("quantity")), isRevoked: row.integer("state") == 3,
-                entitlement: row.optionalText("entitlement"),
-                deviceID: row.optionalText("device").map(DeviceID.init))
+            \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
+            CASE WHEN t.id = t.original_id THEN (SELECT count(*) FROM subscription_periods p WHERE \
+            p.subscription_row_id = s.row_id) END AS period_count FROM orders o CROSS JOIN transactions t ON \
+            t.order_row_id = o.row_id LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s \
+            ON s.environment = t.environment AND s.original_id = CASE WHEN coalesce(t.type, 3) = 3 THEN t.original_id \
+            END WHERE o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND NOT EXISTS \
+            (SELECT 1 FROM grant_owners h WHERE h.grant_row_id = t.row_id) UNION ALL SELECT t.row_id, t.state, \
+            g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), \
+            s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), CASE WHEN t.id = t.original_id THEN \
+            (SELECT count(*) FROM subscription_periods p WHERE p.subscription_row_id = s.row_id) END AS period_count \
+            FROM grant_owners h CROSS JOIN transactions t ON t.row_id = h.grant_row_id LEFT JOIN orders o ON \
+            o.row_id = t.order_row_id LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s \
+            ON s.environment = t.environment AND s.original_id = CASE WHEN coalesce(t.type, 3) = 3 THEN t.original_id \
+            END WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2
+            """, [.text(user.text), environment.column]
+        ) { row -> Entry? in
+            if row.optionalInteger("type") == 1, row.isNull("entitlement"),
+                catalog[ProductID(row.text("product"))]?.right == nil
+            {
+                return nil
+            }
+            if let id = row.optionalInteger("subscription") {
+                var chain = list.chains[id] ?? Chain(renewal: SubscriptionTable.renewal(row))
+                if let count = row.optionalInteger("period_count") { chain.periodCount = count }
+                list.chains[id] = chain
+            }
+            return Self.entry(row)
         }
-        .sorted { ($0.period.purchasedAt, $0.period.transactionID) < ($1.period.purchasedAt, $1.period.transactionID) }
+        .compactMap { $0 }
+        if list.entries.count > limit {
+            list.entries = Array(list.entries.sorted { $0.rowID > $1.rowID }.prefix(limit))
+        }
+        list.sort()
+        return list
+    }
+
+    /// The same for one subscription, by the list of its periods: however much else the user owns.
+    func list(
+        of user: UserID, subscription original: TransactionID, in environment: StoreEnvironment
+    ) throws -> List {
+        var list = List()
+        list.entries = try connection.query(
+            """
+            SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), CASE \
+            WHEN h.customer_id = \(customer: 1) OR (h.customer_id IS NULL AND t.state <> 2 AND o.customer_id = \
+            \(customer: 1)) THEN 1 ELSE 0 END AS is_own FROM subscriptions s CROSS JOIN subscription_periods p ON \
+            p.subscription_row_id = s.row_id CROSS JOIN transactions t ON t.row_id = p.transaction_row_id LEFT JOIN \
+            orders o ON o.row_id = t.order_row_id LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN \
+            grant_owners h ON h.grant_row_id = t.row_id WHERE s.environment = ?2 AND s.original_id = ?3 ORDER BY \
+            t.purchased_at DESC, t.row_id DESC LIMIT ?4
+            """,
+            [.text(user.text), environment.column, .text(original.text), .integer(SubscriptionTable.periodLimit)]
+        ) { row -> Entry? in
+            let id = row.integer("subscription")
+            if list.chains[id] == nil { list.chains[id] = Chain(renewal: SubscriptionTable.renewal(row)) }
+            guard row.integer("is_own") == 0 else { return Self.entry(row) }
+            list.others.append(row.paidPeriod())
+            return nil
+        }
+        .compactMap { $0 }
+        list.sort()
+        return list
+    }
+
+    private static func entry(_ row: any Row) -> Entry {
+        Entry(
+            rowID: row.integer("row_id"), originalID: TransactionID(row.text("original_id")),
+            period: row.paidPeriod(),
+            quantity: Int(row.integer("quantity")), isRevoked: row.integer("state") == 3,
+            entitlement: row.optionalText("entitlement"),
+            deviceID: row.optionalText("device").map(DeviceID.init),
+            subscription: row.optionalInteger("subscription"))
     }
 }
 

@@ -50,6 +50,15 @@ public struct ReminderTable {
             """, [environment.column, .text(user.text)], Self.read)
     }
 
+    /// The reminders of one service of a user.
+    func list(user: UserID, subject: String, in environment: StoreEnvironment) throws -> [Stored] {
+        try connection.query(
+            """
+            SELECT row_id, \(Self.columns, userOf: "reminders") FROM reminders WHERE environment = ?1 AND \
+            customer_id = \(customer: 2) AND subject = ?3 ORDER BY due_at, row_id
+            """, [environment.column, .text(user.text), .text(subject)], Self.read)
+    }
+
     /// The due reminders that are not sent, the longest overdue first.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try connection.query(

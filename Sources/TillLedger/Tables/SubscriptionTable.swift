@@ -60,15 +60,20 @@ public struct SubscriptionTable {
         public let orderRowID: Int64?
     }
 
+    /// Apple's newest renewal information without its proof.
+    static let renewal: Columns = """
+        renewal_signed_at, renewal_product, auto_renews, in_billing_retry, grace_until, expiration_intent, \
+        price_increase, renewal_price, renewal_currency, renewal_at, renewal_offer_type, renewal_offer_id, \
+        renewal_offer_discount
+        """
+
     /// The maximum number of periods read for one subscription: weekly periods for almost forty years.
     static let periodLimit: Int64 = 2_000
 
     public func find(_ original: TransactionID, in environment: StoreEnvironment) throws -> Stored? {
         try connection.first(
             """
-            SELECT row_id, renewal_signed_at, renewal_product, auto_renews, in_billing_retry, grace_until, \
-            expiration_intent, price_increase, renewal_price, renewal_currency, renewal_at, renewal_offer_type, \
-            renewal_offer_id, renewal_offer_discount FROM subscriptions WHERE environment = ?1 AND original_id = ?2
+            SELECT row_id, \(Self.renewal) FROM subscriptions WHERE environment = ?1 AND original_id = ?2
             """, [environment.column, .text(original.text)]
         ) { row in Stored(rowID: row.integer("row_id"), renewal: Self.renewal(row)) }
     }
@@ -137,7 +142,8 @@ public struct SubscriptionTable {
         }
     }
 
-    private static func renewal(_ row: any Row) -> RenewalTerms? {
+    /// Reads the columns `renewal`.
+    static func renewal(_ row: any Row) -> RenewalTerms? {
         guard let signedAt = row.optionalInstant("renewal_signed_at") else { return nil }
         var renewal = RenewalTerms(signedAt: signedAt)
         renewal.productID = row.optionalText("renewal_product").map { ProductID($0) }

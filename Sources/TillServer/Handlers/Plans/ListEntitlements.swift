@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillLedger
 
 extension Server {
@@ -10,8 +11,8 @@ extension Server {
         let rights = all.active.sorted {
             ($0.since, $0.transactionID) < ($1.since, $1.transactionID)
         }
-        return JSONText.response(
-            200, EntitlementsReply(data: rights.map(EntitlementReply.init), sandbox: environment.sandboxMark))
+        let reply = EntitlementsReply(data: rights.map(EntitlementReply.init), sandbox: environment.sandboxMark)
+        return JSONText.response(200, text: reply.encoded)
     }
 
     /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user has one entitlement
@@ -100,5 +101,37 @@ extension EntitlementReply {
         deviceIds = right.deviceIDs?.map(\.text)
         willRenew = right.willRenew
         originalTransactionId = right.originalID?.text
+    }
+}
+
+/// Like their `Codable` forms: apps read them often, and TillJSON writes them in a fraction of the time.
+extension EntitlementsReply {
+    var encoded: [UInt8] {
+        JSONWriter { json in
+            json.objects("data", data) { right, json in right.write(&json) }
+            if let sandbox { json.bool("sandbox", sandbox) }
+        }.bytes
+    }
+}
+
+extension EntitlementReply {
+    fileprivate func write(_ json: inout JSONWriter) {
+        if let deviceId { json.text("deviceId", deviceId) }
+        if let deviceIds { json.texts("deviceIds", deviceIds) }
+        json.text("entitlement", entitlement)
+        if let expiresAt { json.text("expiresAt", expiresAt.rfc3339) }
+        json.text("kind", kind.rawValue)
+        if let originalTransactionId { json.text("originalTransactionId", originalTransactionId) }
+        if let plan { json.text("plan", plan) }
+        json.text("productId", productId)
+        json.object("sentence") { json in
+            json.text("en", sentence.en)
+            json.text("zh", sentence.zh)
+        }
+        json.text("since", since.rfc3339)
+        json.text("state", state)
+        json.text("transactionId", transactionId)
+        json.text("why", why)
+        if let willRenew { json.bool("willRenew", willRenew) }
     }
 }

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillLedger
 
 extension Server {
@@ -14,11 +15,10 @@ extension Server {
             return Wallet(
                 balances: balances, held: try OwnershipTable(connection).held(of: user, in: environment, at: now))
         }
-        return JSONText.response(
-            200,
-            WalletReply(
-                balances: wallet.balances, held: wallet.held.isEmpty ? nil : wallet.held,
-                sandbox: environment.sandboxMark))
+        let reply = WalletReply(
+            balances: wallet.balances, held: wallet.held.isEmpty ? nil : wallet.held,
+            sandbox: environment.sandboxMark)
+        return JSONText.response(200, text: reply.encoded)
     }
 
     /// `GET /v1/users/{userId}/wallet/postings?environment=&limit=&cursor=`: newest first.
@@ -52,5 +52,16 @@ extension Server {
             LotsReply(
                 currency: currency, balance: lots.balance, debt: debt, data: shown.reversed().map { LotReply($0) },
                 hasMore: older > 0, nextCursor: older > 0 ? page.cursor(Int64(older)) : nil))
+    }
+}
+
+extension WalletReply {
+    /// Like its `Codable` form: apps read it often, and TillJSON writes it in a fraction of the time.
+    var encoded: [UInt8] {
+        JSONWriter { json in
+            json.integers("balances", balances)
+            if let held { json.integers("held", held) }
+            if let sandbox { json.bool("sandbox", sandbox) }
+        }.bytes
     }
 }
