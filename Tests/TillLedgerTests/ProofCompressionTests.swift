@@ -264,9 +264,9 @@ private final class InterruptedDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        try await inner.write(locking: keys, body)
+        try await inner.write(locking: keys(), body)
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {

@@ -26,9 +26,9 @@ struct CountingDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        try await base.write(locking: keys) { [counted] in try body(CountingConnection($0, counted)) }
+        try await base.write(locking: keys()) { [counted] in try body(CountingConnection($0, counted)) }
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
@@ -54,7 +54,7 @@ private final class CountingConnection: Connection {
         }
     }
 
-    func lock(_ keys: [LockKey]) { base.lock(keys) }
+    func lock(_ keys: @autoclosure () -> [LockKey]) { base.lock(keys()) }
 
     func lockFirst(_ keys: [LockKey]) throws(DatabaseError) { try base.lockFirst(keys) }
 
