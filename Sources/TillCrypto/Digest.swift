@@ -58,7 +58,7 @@ public enum HMACSHA256 {
         }
     }
 
-    /// Without a key, and only copied. OpenSSL's one call for everything looks for the implementation by name each time.
+    /// Without a key, and only copied: OpenSSL's one call for everything looks for the implementation each time.
     nonisolated(unsafe) private static let prepared = till_hmac_sha256()
 
     /// Whether `code` authenticates `message`, compared in constant time.
