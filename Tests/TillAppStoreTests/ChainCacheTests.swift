@@ -62,6 +62,29 @@ struct ChainCacheTests {
         #expect(refusal { try verifier.transaction(forged) } == .badSignature)
     }
 
+    @Test("A receipt's chain is cached after a complete verification, for dates at which it is valid")
+    func receipts() throws {
+        let authority = TestAuthority(keys: .rsa)
+        let clock = Clock()
+        let verifier = try verifier(authority, clock: clock)
+        let sound = authority.receipt(TestReceipts.content())
+        var forged = sound
+        forged[forged.count - 1] ^= 1
+        #expect(refusal { try verifier.receipt(forged) } == .badSignature)
+        #expect(verifier.cachedReceiptChainCount == 0)
+        for _ in 0..<2 {
+            _ = try verifier.receipt(sound)
+            #expect(verifier.cachedReceiptChainCount == 1)
+            #expect(refusal { try verifier.receipt(forged) } == .badSignature)
+            let late = authority.receipt(TestReceipts.content(created: "2026-01-02T00:00:00Z"))
+            #expect(refusal { try verifier.receipt(late) } == .chainExpired)
+            let foreign = TestAuthority(keys: .rsa).receipt(TestReceipts.content())
+            #expect(refusal { try verifier.receipt(foreign) } == .chainUntrusted)
+            clock.advance(minutes: 16)
+        }
+        #expect(verifier.cachedChainCount == 0, "a receipt does not vouch for tokens")
+    }
+
     @Test("Many threads share a verifier, with good and bad tokens of several signers")
     func concurrency() async throws {
         let first = TestAuthority()
