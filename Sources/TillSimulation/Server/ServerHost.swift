@@ -28,6 +28,7 @@ final class ServerHost: @unchecked Sendable {
     private let parts: SimulationContext
     private let terms: Terms
     private let disk: CrashableDisk
+    private let tables = GuardedTables()
     private var run: Run?
     private var runs = 0
     private var lastAsked = SimulatedWorld.start
@@ -96,7 +97,7 @@ final class ServerHost: @unchecked Sendable {
             #endif
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
             let stepped = SteppedDatabase(
-                ledger, faults: parts.faults, pause: { [parts] in await parts.scheduler.pause($0) },
+                ledger, tables: tables, faults: parts.faults, pause: { [parts] in await parts.scheduler.pause($0) },
                 isWritten: watch.isWritten)
             let run = Run(process, ledger, try server(on: stepped, in: process))
             self.run = run

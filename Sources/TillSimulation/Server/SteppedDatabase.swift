@@ -11,7 +11,7 @@ final class SteppedDatabase: Database {
     /// The greatest row id of an event that was committed, and of one that had its position.
     private let feed = FeedProgress()
     private let rowIDs = DrawnRowIDs()
-    private let tables = GuardedTables()
+    private let tables: GuardedTables
 
     /// Called after each commit, before its caller continues, with the row ids of the events that it may hold.
     typealias IsWritten = @Sendable (any Database, _ events: [Int64]) async -> Void
@@ -24,12 +24,14 @@ final class SteppedDatabase: Database {
     private static let mostRuns = 5
 
     /// - Parameters:
+    ///   - tables: shared by all starts of a server, because it remembers statements.
     ///   - faults: whether a body runs again, is late, or stays in doubt.
     ///   - pause: waits for milliseconds of virtual time.
     init(
-        _ inner: any Database, faults: FaultLog, pause: @escaping @Sendable (Int64) async -> Void,
-        isWritten: @escaping IsWritten
+        _ inner: any Database, tables: GuardedTables = GuardedTables(), faults: FaultLog,
+        pause: @escaping @Sendable (Int64) async -> Void, isWritten: @escaping IsWritten
     ) {
+        self.tables = tables
         self.pause = pause
         self.inner = inner
         self.faults = faults
