@@ -1,10 +1,11 @@
 #pragma once
 #include <string.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
 #include <openssl/ecdsa.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
@@ -55,6 +56,18 @@ static inline const char *till_ocsp_url_item(const STACK_OF(OPENSSL_STRING) *url
     return sk_OPENSSL_STRING_value(urls, index);
 }
 static inline void till_ocsp_urls_free(STACK_OF(OPENSSL_STRING) *urls) { X509_email_free(urls); }
+
+/// HMAC with SHA-256 before it has a key; NULL if libcrypto has none. In C, because a parameter points to its name.
+static inline EVP_MAC_CTX *till_hmac_sha256(void) {
+    EVP_MAC *algorithm = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    EVP_MAC_CTX *context = EVP_MAC_CTX_new(algorithm);
+    char digest[] = "SHA256";
+    OSSL_PARAM parameters[] = {
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0), OSSL_PARAM_construct_end()};
+    EVP_MAC_free(algorithm);
+    if (!context || EVP_MAC_CTX_set_params(context, parameters) != 1) return NULL;
+    return context;
+}
 
 /// Has all of libcrypto take its randomness from one function: deprecated in favour of providers, and still honoured by
 /// all of OpenSSL 3. The method is kept for the life of the process, as libcrypto wants it.

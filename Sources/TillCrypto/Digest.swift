@@ -42,15 +42,24 @@ public enum HMACSHA256 {
     /// The 32 bytes that authenticate `message` under `key`.
     public static func code(for message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
         let message = Array(message)
-        let key = Array(key)
+        // Keys are padded with zeros, so this is the empty key, which OpenSSL takes for a missing one.
+        let key = key.isEmpty ? [0] : Array(key)
         return clearingErrors {
+            let context = EVP_MAC_CTX_dup(prepared)
+            defer { EVP_MAC_CTX_free(context) }
             var output = [UInt8](repeating: 0, count: 32)
-            var length: UInt32 = 0
-            let done = HMAC(Digest.sha256.algorithm, key, Int32(key.count), message, message.count, &output, &length)
-            precondition(done != nil && length == 32, "libcrypto cannot authenticate")
+            var length = 0
+            let isDone =
+                EVP_MAC_init(context, key, key.count, nil) == 1
+                && EVP_MAC_update(context, message, message.count) == 1
+                && EVP_MAC_final(context, &output, &length, output.count) == 1
+            precondition(isDone && length == 32, "libcrypto cannot authenticate")
             return output
         }
     }
+
+    /// Without a key, and only copied. OpenSSL's one call for everything looks for the implementation by name each time.
+    nonisolated(unsafe) private static let prepared = till_hmac_sha256()
 
     /// Whether `code` authenticates `message`, compared in constant time.
     public static func isValid(
