@@ -181,6 +181,8 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
     public let receivedAt: Instant
     /// Why no owner was found: a stable code.
     public let reason: String
+    /// The `appAccountToken` that Apple signed; absent if there is none.
+    public let appAccountToken: UniqueID?
     public let evidence: [Evidence]
     /// How often the purchase was submitted, for each reason.
     public let reasons: [Reason]
@@ -188,7 +190,7 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
     public init(
         ids: (transaction: TransactionID, original: TransactionID), productID: ProductID, quantity: Int,
         environment: StoreEnvironment, price: Money?, times: (purchased: Instant, received: Instant), reason: String,
-        evidence: [Evidence], reasons: [Reason]
+        token: UniqueID?, evidence: [Evidence], reasons: [Reason]
     ) {
         transactionId = ids.transaction.text
         originalTransactionId = ids.original.text
@@ -199,6 +201,7 @@ public struct QuarantinedTransaction: Codable, Sendable, Hashable {
         purchasedAt = times.purchased
         receivedAt = times.received
         self.reason = reason
+        appAccountToken = token
         self.evidence = evidence
         self.reasons = reasons
     }

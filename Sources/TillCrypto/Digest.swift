@@ -37,6 +37,31 @@ public enum Digest: String, Sendable {
     ]
 }
 
+/// The SHA-256 of bytes that arrive in parts.
+public final class SHA256Stream {
+    private let context = EVP_MD_CTX_new()
+
+    public init() {
+        let isReady = EVP_DigestInit_ex2(context, Digest.sha256.algorithm, nil) == 1
+        precondition(isReady, "libcrypto cannot hash")
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    public func add(_ bytes: UnsafeRawBufferPointer) {
+        let isDone = EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1
+        precondition(isDone, "libcrypto cannot hash")
+    }
+
+    /// The digest of all parts. Call it once.
+    public func finish() -> [UInt8] {
+        var output = [UInt8](repeating: 0, count: 32)
+        let isDone = EVP_DigestFinal_ex(context, &output, nil) == 1
+        precondition(isDone, "libcrypto cannot hash")
+        return output
+    }
+}
+
 /// HMAC with SHA-256 (RFC 2104), for HS256 tokens and webhook signatures.
 public enum HMACSHA256 {
     /// The 32 bytes that authenticate `message` under `key`.

@@ -147,6 +147,8 @@ public struct DatabaseError: Error, Sendable, Hashable {
         case newerSchema
         /// The schema has a version from before the first release.
         case unreleasedSchema
+        /// The file is a backup: only a restore makes a ledger of it.
+        case isBackup
         /// The program removes what a backfill still reads, and the backfill is not finished.
         case unfinishedBackfill
         /// The driver's queue is full, or other writers hold the rows.
@@ -175,7 +177,7 @@ public struct DatabaseError: Error, Sendable, Hashable {
     public var isRetryable: Bool {
         switch kind {
         case .full, .readOnly, .inputOutput, .inUse, .busy, .unreachable, .closed: true
-        case .constraint, .corrupt, .newerSchema, .unreleasedSchema, .unfinishedBackfill, .other: false
+        case .constraint, .corrupt, .newerSchema, .unreleasedSchema, .isBackup, .unfinishedBackfill, .other: false
         }
     }
 }

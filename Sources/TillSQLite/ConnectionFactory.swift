@@ -8,7 +8,7 @@ final class ConnectionFactory: @unchecked Sendable {
     private let path: String
 
     /// How long a connection waits for another program that locks the file, such as a backup or `sqlite3`.
-    private static let busyMilliseconds: Int32 = 5_000
+    static let busyMilliseconds: Int32 = 5_000
     /// How long a restart of the log makes the writer wait for queries that still read the log: long enough for most
     /// queries, and short compared with the time the log takes to grow by the quarter after which the restart is tried
     /// again.

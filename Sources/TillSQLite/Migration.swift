@@ -15,6 +15,11 @@ struct DatabaseIdentity {
 
     /// - Throws: an error if the file belongs to another program, or to an unreleased or newer version of this one.
     func check(_ path: String, _ options: SQLiteDatabase.Options) throws(DatabaseError) {
+        guard applicationID != SQLiteDatabase.backupApplicationID else {
+            throw DatabaseError(
+                .isBackup,
+                "\(path) is a backup; run `till restore \(path) --to` with the path of a new file, and serve that file")
+        }
         let isUntouched = applicationID == 0 && version == 0 && isEmpty
         guard applicationID == options.schema.applicationID || isUntouched else {
             throw DatabaseError(

@@ -35,10 +35,10 @@ extension OpenAPITests {
                 at: now, decision: "quarantined", ground: "no_owner", detail: nil, source: "app", caller: "user:u1")
             let reason = QuarantinedTransaction.Reason(
                 reason: "no_owner", count: 600, firstAt: now, lastAt: now, lastCaller: "user:u1")
-            func transaction(_ price: Money?) -> QuarantinedTransaction {
+            func transaction(_ price: Money?, token: UniqueID? = nil) -> QuarantinedTransaction {
                 QuarantinedTransaction(
                     ids: (TransactionID("2"), TransactionID("1")), productID: ProductID("p"), quantity: 1,
-                    environment: .sandbox, price: price, times: (now, now), reason: "no_owner", evidence: [evidence],
+                    environment: .sandbox, price: price, times: (now, now), reason: "no_owner", token: token, evidence: [evidence],
                     reasons: [reason])
             }
             func claimable(_ sandbox: Bool?) -> ClaimableReply {
@@ -61,7 +61,7 @@ extension OpenAPITests {
                     ClaimQuarantinedBody(userId: "u", reason: "r", operator: "o", environment: "sandbox"),
                     ClaimQuarantinedBody(userId: "u", reason: "r", operator: "o")),
                 "QuarantinedTransaction": try both(
-                    transaction(Money(amount: 600, currency: Currency("CNY"))), transaction(nil)),
+                    transaction(Money(amount: 600, currency: Currency("CNY")), token: id), transaction(nil)),
                 "QuarantinePage": try same(quarantine), "Evidence": try both(evidence, bare),
             ]
         }

@@ -292,6 +292,11 @@ extension CopiedTable {
                 "created_at": .integer,
             ]),
         CopiedTable(
+            "restores", key: ["epoch"],
+            [
+                "epoch": .integer, "taken_at": .integer, "restored_at": .integer, "first_position": .integer,
+            ]),
+        CopiedTable(
             "ownership_basis", key: ["grant_row_id"],
             [
                 "grant_row_id": .integer, "environment": .integer, "customer_id": .integer, "basis": .text,

@@ -14,7 +14,12 @@ enum DerivedID {
     /// - Parameters:
     ///   - key: what happened, and to what: `grant.created:Production:2000000123456789`.
     ///   - revision: how often it happened before.
-    static func event(_ key: String, revision: Int64) -> UniqueID { make("till event 1", [key, String(revision)]) }
+    ///   - data: the event's data, for an event whose id includes it (`EventType.movesValue`).
+    static func event(_ key: String, revision: Int64, data: String? = nil) -> UniqueID {
+        guard let data else { return make("till event 1", [key, String(revision)]) }
+        let digest = hexadecimal(Digest.sha256.hash(Array(data.utf8)))
+        return make("till event 2", [key, String(revision), digest])
+    }
 
     /// Eight bytes of the digest of an event's key, used to find its repetitions.
     static func hash(_ key: String) -> Int64 { Int64(bitPattern: make("till event key 1", [key]).low) }

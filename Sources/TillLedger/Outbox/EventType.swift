@@ -16,6 +16,22 @@ public enum EventType: String, Sendable, CaseIterable {
     case consumptionRequested = "consumption.requested"
     case consumptionAnswered = "consumption.answered"
     case consumptionUnanswered = "consumption.unanswered"
+    case ledgerRestored = "ledger.restored"
+
+    /// Whether the event says that points or rights were given or taken.
+    ///
+    /// Such an event has an id of its key and its number alone. After a restore the same purchase is told with the same
+    /// id, even if its order is another, so a receiver that drops repeated ids credits it once. Any other event states
+    /// what holds now: the id includes its data, so that a new statement is never taken for a repetition.
+    var movesValue: Bool {
+        switch self {
+        case .grantCreated, .grantRevoked, .grantReinstated, .grantWithdrawn, .walletForgiven: true
+        case .grantMoved, .grantContested, .transferCreated, .guestMerged, .transactionQuarantined,
+            .subscriptionUpdated, .serviceExpiring, .serviceExpired, .consumptionRequested, .consumptionAnswered,
+            .consumptionUnanswered, .ledgerRestored:
+            false
+        }
+    }
 
     /// Sent only when an operator tests an endpoint: it is not in the outbox, and every endpoint receives it.
     package static let test = "webhook.test"

@@ -78,7 +78,10 @@ public struct Reconciliations: Sendable {
         return try await ledger.database.write(locking: [.ledger("reconciliation")]) { [ledger] connection in
             let table = ReconciliationTable(connection)
             if let running = try table.running() { return running }
-            let reason = Self.reason(try table.list(before: .max, limit: 1).first, present, interval, settings, now)
+            let last = try table.list(before: .max, limit: 1).first
+            let reason =
+                try Self.isRestored(since: last, connection)
+                ? "restored" : Self.reason(last, present, interval, settings, now)
             if reason != nil || present.map({ Self.distance($0, now) >= Self.serverActivity }) ?? true {
                 try ServerActivityTable(connection).note(at: now)
             }
@@ -86,6 +89,15 @@ public struct Reconciliations: Sendable {
                 try Self.begin(ledger, reason: $0, caller: "till", since: nil, at: now, connection)
             }
         }
+    }
+
+    /// Whether the ledger was restored from a backup after the last run began: what Apple sent since the backup is
+    /// missing, however short the gap was.
+    private static func isRestored(
+        since last: ReconciliationTable.Run?, _ connection: any Connection
+    ) throws -> Bool {
+        guard let last, let restore = try RestoreTable(connection).last() else { return false }
+        return restore.restoredAt >= last.beganAt
     }
 
     private static func reason(

@@ -21,6 +21,10 @@ public struct LedgerIdentity: Sendable, Hashable {
     public let id: UniqueID
     public let epoch: Int64
     package let secret: [UInt8]
+
+    static func fresh(_ entropy: Ledger.Entropy) -> LedgerIdentity {
+        LedgerIdentity(id: UniqueID(random: entropy(16)), epoch: 1, secret: entropy(LedgerIdentityTable.secretLength))
+    }
 }
 
 /// `ledger`: one row.
@@ -50,12 +54,12 @@ public struct LedgerIdentityTable {
         return try find() ?? fresh
     }
 
-    /// Call when a ledger was restored from a backup, before it is read.
-    ///
     /// - Parameter fresh: the ledger's identity from now on, if it has none yet.
-    package func raiseEpoch(_ fresh: LedgerIdentity, at now: Instant) throws {
-        _ = try store(fresh, at: now)
+    /// - Returns: the identity with its new epoch.
+    func raiseEpoch(_ fresh: LedgerIdentity, at now: Instant) throws -> LedgerIdentity {
+        let known = try store(fresh, at: now)
         try connection.write("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
+        return try find() ?? known
     }
 }
 
@@ -68,22 +72,9 @@ extension Ledger {
     /// The ledger's identity; created when it is first needed.
     package func identity() async throws -> LedgerIdentity {
         if let known = try await database.read({ try LedgerIdentityTable($0).find() }) { return known }
-        let (now, fresh) = (clock(), freshIdentity())
+        let (now, fresh) = (clock(), LedgerIdentity.fresh(entropy))
         return try await database.write(locking: [.ledger("identity")]) {
             try LedgerIdentityTable($0).store(fresh, at: now)
         }
-    }
-
-    /// Call when the ledger was restored from a backup, before it serves: earlier cursors are then refused.
-    package func beginEpoch() async throws {
-        let (now, fresh) = (clock(), freshIdentity())
-        try await database.write(locking: [.ledger("identity")]) {
-            try LedgerIdentityTable($0).raiseEpoch(fresh, at: now)
-        }
-    }
-
-    private func freshIdentity() -> LedgerIdentity {
-        LedgerIdentity(
-            id: UniqueID(random: entropy(16)), epoch: 1, secret: entropy(LedgerIdentityTable.secretLength))
     }
 }

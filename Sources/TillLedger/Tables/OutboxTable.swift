@@ -60,11 +60,12 @@ public struct OutboxTable {
         }
         let hash = happensOnce ? nil : DerivedID.hash(key)
         let revision = try hash.map { try lastRevision(of: $0) + 1 } ?? 0
+        let data = happensOnce || EventType(rawValue: type)?.movesValue ?? false ? nil : body
         let rowID = try connection.drawID(of: "outbox")
         try connection.write(
             Self.inserting,
             [
-                .id(DerivedID.event(key, revision: revision)), .text(type), .optional(user?.text), .instant(at),
+                .id(DerivedID.event(key, revision: revision, data: data)), .text(type), .optional(user?.text), .instant(at),
                 .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
                 .integer(Self.version), .text(body), .integer(rowID),
             ])

@@ -150,7 +150,7 @@ public struct ReconciliationTable {
     public struct Run: Sendable, Hashable {
         public let rowID: Int64
         public let environments: Set<StoreEnvironment>
-        /// `first`, `regular`, `gap` or `asked`.
+        /// `first`, `regular`, `gap`, `restored` or `asked`.
         public let reason: String
         /// The requester: `till`, `key:backend`, `operator:anna`.
         public let caller: String

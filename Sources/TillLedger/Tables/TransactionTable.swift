@@ -64,6 +64,13 @@ public struct TransactionTable {
         return rowID
     }
 
+    /// The token that Apple signed; nil if there is none, or it can't be read.
+    public func signedToken(of rowID: Int64) throws -> UniqueID? {
+        try connection.first(
+            "SELECT token FROM transactions WHERE row_id = ?1 AND token IS NOT NULL", [.integer(rowID)]
+        ) { try $0.uniqueID("token") }
+    }
+
     /// Stores the signed data of a newer copy of a known transaction.
     public func update(_ rowID: Int64, to newer: PaidTransaction) throws {
         try connection.write(

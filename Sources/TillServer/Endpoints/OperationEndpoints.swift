@@ -74,7 +74,7 @@ extension OpenAPI {
         ],
         Body("Reconciliation", ReconciliationReply.self, "One comparison of the ledger with Apple's records."): [
             "id": "The run's id.", "dryRun": "Whether the run changes nothing.", "state": "The run's state.",
-            "reason": .oneOf("The reason for the run.", ["first", "regular", "gap", "asked"]),
+            "reason": .oneOf("The reason for the run.", ["first", "regular", "gap", "restored", "asked"]),
             "caller": "The caller who started the run.",
             "since": "The `since` of the request.", "beganAt": "The start of the run.",
             "phase": .oneOf(

@@ -215,6 +215,7 @@ extension OpenAPI {
             "environment": .oneOf("The environment of the payment.", StoreEnvironment.self),
             "purchasedAt": "The time of the payment.", "receivedAt": "The time at which the server first received it.",
             "reason": .oneOf("The reason why no owner was found.", QuarantineReason.self),
+            "appAccountToken": "The token that Apple signed; absent if there is none.",
             "evidence": "Every decision about it, oldest first.",
             "reasons": "The submissions that left it in quarantine, by reason.",
         ],

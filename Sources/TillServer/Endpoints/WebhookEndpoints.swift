@@ -87,6 +87,9 @@ extension OpenAPI {
             One of \(EventType.allCases.map(\.rawValue).joined(separator: ", ")); new types may be added.
             """,
             "timestamp": .time("The time of the event."),
+            "epoch": .integer(
+                "The ledger's epoch in which it was written. A restore from a backup begins the next one, and "
+                    + "numbers that the backup lacked are given again.", sequences),
             "sequence": .integer("The event's position among all events.", sequences),
             "userSequence": .optional(
                 .integer(

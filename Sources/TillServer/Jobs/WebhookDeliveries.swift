@@ -165,7 +165,7 @@ public struct WebhookDeliveries: Sendable {
     ) async throws -> [WebhookAttempt] {
         let now = server.clock()
         let messages = try await server.database.read { connection in
-            let (outbox, view) = (OutboxTable(connection), EventView(connection))
+            let (outbox, view) = (OutboxTable(connection), try EventView(connection))
             return try WebhookDeliveryTable(connection).due(
                 state.rowID, at: now, limit: state.isSilent ? 1 : Self.width
             )

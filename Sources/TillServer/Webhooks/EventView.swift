@@ -8,8 +8,12 @@ import TillSQL
 /// both parties. The row itself is never edited and holds no names.
 struct EventView {
     private let transfers: TransferTable
+    private let restores: [RestoreTable.Restore]
 
-    init(_ connection: any Connection) { transfers = TransferTable(connection) }
+    init(_ connection: any Connection) throws {
+        transfers = TransferTable(connection)
+        restores = try RestoreTable(connection).list()
+    }
 
     /// Purchases that `transfer.created` lists; each has an event of its own.
     private static let grantLimit = 20
@@ -31,7 +35,7 @@ struct EventView {
         }
         var members: [String: JSONValue] = [
             "id": .string(Self.id(of: event)), "type": .string(event.type), "timestamp": .string(event.at.rfc3339),
-            "sequence": .int(event.position), "data": .object(data),
+            "epoch": .int(restores.epoch(at: event.position)), "sequence": .int(event.position), "data": .object(data),
         ]
         if let environment { members["environment"] = environment }
         let named = environment?.string.flatMap(StoreEnvironment.init(rawValue:))

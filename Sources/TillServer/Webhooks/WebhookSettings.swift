@@ -1,4 +1,5 @@
 import TillBilling
+import TillLedger
 import TillCrypto
 
 /// The endpoints that receive events.
@@ -34,7 +35,10 @@ public struct WebhookEndpoint: Sendable, Hashable {
         self.secrets = secrets
     }
 
-    func wants(_ type: String) -> Bool { types?.contains(type) ?? true }
+    /// A restore concerns every receiver: what it has is newer than the ledger.
+    func wants(_ type: String) -> Bool {
+        type == EventType.ledgerRestored.rawValue || types?.contains(type) ?? true
+    }
 }
 
 /// A secret as Standard Webhooks writes it: `whsec_` and 24 to 64 bytes in base64.

@@ -96,6 +96,7 @@ final class GuardedTables: @unchecked Sendable {
         "reconciliations": ["ledger"],
         "refused_proofs": [],
         "reminders": ["customer"],
+        "restores": ["ledger"],
         "saved_proofs": ["chain", "saved proof"],
         "subscription_periods": ["chain"],
         "subscriptions": ["chain"],

@@ -95,6 +95,25 @@ func isOpenToOthers(_ path: String) -> Bool {
     return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG && facts.st_mode & 0o077 != 0
 }
 
+func isDirectory(_ path: String) -> Bool {
+    var facts = stat()
+    return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
+}
+
+/// The names of the entries of a directory, without `.` and `..`.
+func fileNames(in folder: String) throws(FileError) -> [String] {
+    guard let entries = opendir(folder) else { throw FileError(folder, errno) }
+    defer { closedir(entries) }
+    var names: [String] = []
+    while let entry = readdir(entries) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+            pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != ".", name != ".." { names.append(name) }
+    }
+    return names
+}
+
 /// The bytes of a file; nil if there is none.
 func fileSize(_ path: String) -> Int64? {
     var facts = stat()

@@ -136,6 +136,19 @@ extension LedgerLocation {
     }
 }
 
+extension LedgerLocation {
+    /// - Throws: `CommandError` while servers use a shared database.
+    func requireNoServer(_ ledger: any Database) async throws {
+        let servers = try await ledger.read { try countServers($0) }
+        guard servers == 0 else {
+            throw CommandError(
+                LocalizedText(
+                    en: "servers are working on the ledger \(name) (\(servers) connections); stop them first",
+                    zh: "有服务器正在使用账本 \(name)（\(servers) 个连接）；请先停止它们"))
+        }
+    }
+}
+
 /// A ledger that is open, and what its driver says about itself.
 struct OpenLedger: Sendable {
     let database: any Database

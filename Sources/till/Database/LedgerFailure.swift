@@ -25,6 +25,7 @@ extension DatabaseError {
         case .corrupt: "已损坏，或不是 Till 的账本；请恢复备份"
         case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
         case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
+        case .isBackup: "是一个备份；请用“till restore”恢复到新文件"
         case .unfinishedBackfill: "的结构还不能更新到本版本：上一版本的数据回填尚未完成；请先运行上一版本，或停止服务器后运行“till migrate”"
         case .constraint, .busy, .closed, .unreachable, .other: "打不开；请检查路径与目录"
         }
@@ -41,7 +42,7 @@ extension DatabaseError {
         case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个空的数据库"
         case .unfinishedBackfill: "的结构还不能更新到本版本：上一版本的数据回填尚未完成；请先运行上一版本，或运行“till migrate”"
         case .inUse, .busy: "正忙；请稍后再试"
-        case .constraint, .closed, .other: "打不开；请按括号中的说明处理"
+        case .constraint, .closed, .isBackup, .other: "打不开；请按括号中的说明处理"
         }
     }
 }

@@ -45,7 +45,9 @@ extension Command {
         if let own = try await LocalReconciliation(configuration, call) {
             result = try await own.run(body)
         } else {
-            result = try await ServerReconciliation(configuration, call).run(body)
+            let server = try ServerCalls(configuration, call)
+            defer { server.stop() }
+            result = try await ServerReconciliation(server, call).run(body)
         }
         return try result.report(call)
     }

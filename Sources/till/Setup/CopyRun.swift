@@ -87,13 +87,7 @@ struct CopyRun: Sendable {
                     en: "a backfill of the ledger \(source.name) is not finished; run `till migrate` first",
                     zh: "账本 \(source.name) 的数据回填尚未完成；请先运行“till migrate”"))
         }
-        let servers = try await ledger.read { [source] in try source.countServers($0) }
-        guard servers == 0 else {
-            throw CommandError(
-                LocalizedText(
-                    en: "servers are working on the ledger \(source.name) (\(servers) connections); stop them first",
-                    zh: "有服务器正在使用账本 \(source.name)（\(servers) 个连接）；请先停止它们"))
-        }
+        try await source.requireNoServer(ledger)
         try await source.requireComplete(ledger)
     }
 

@@ -42,6 +42,7 @@ extension QuarantinedTransaction {
             ids: (stored.id, stored.originalID), productID: stored.productID, quantity: stored.quantity,
             environment: stored.environment, price: stored.price, times: (stored.purchasedAt, stored.receivedAt),
             reason: stored.quarantine?.rawValue ?? "",
+            token: try TransactionTable(connection).signedToken(of: stored.rowID),
             evidence: try EvidenceTable(connection).list(transaction: stored.rowID).map { entry in
                 Evidence(
                     at: entry.at, decision: entry.decision, ground: entry.ground, detail: entry.detail,

@@ -12,7 +12,7 @@ extension Server {
         let user = try call.request.queryValue("user").map(InputLimits.user)
         try await ledger.placeEvents()
         let (events, hasMore, last) = try await database.read { connection in
-            let (outbox, view) = (OutboxTable(connection), EventView(connection))
+            let (outbox, view) = (OutboxTable(connection), try EventView(connection))
             let found =
                 try user.map { try outbox.list(of: $0, after: page.after, limit: page.rows) }
                 ?? outbox.list(after: page.after, limit: page.rows)

@@ -1,0 +1,181 @@
+import TillBilling
+import TillJSON
+import TillLedger
+import TillSQL
+import TillSQLite
+
+extension Flag {
+    fileprivate static let restoreTarget = Flag(
+        "to", .text("FILE"),
+        summary: LocalizedText(en: "the new file of the ledger", zh: "账本的新文件"))
+    fileprivate static let recovered = Flag(
+        "recovered",
+        summary: LocalizedText(
+            en: "PostgreSQL: finish the restore of the configured ledger, which its own tools brought back",
+            zh: "PostgreSQL：所配置的账本已由其自身工具恢复，完成剩余步骤"))
+}
+
+extension Command {
+    /// `till restore`: a ledger from a backup.
+    static let restore = Command(
+        "restore",
+        summary: LocalizedText(en: "make a ledger from a backup", zh: "从备份恢复账本"),
+        discussion: LocalizedText(
+            en: """
+                Checks the backup, copies it to a new file, and begins a new epoch of the ledger: cursors of the event
+                feed from before are refused, every later event states the epoch, and the event ledger.restored comes
+                first. SOURCE is a backup of `till backup`, or a ledger's file that Litestream restored. A file that was
+                copied in part is refused.
+                Then start the server. It compares the ledger with Apple at once; `till recover` waits for that, and
+                brings back what Apple does not know (docs/backup.md).
+                On PostgreSQL: restore the database with its own tools, and run `till restore --recovered` before a
+                server starts.
+                --json prints {"file", "epoch", "takenAt", "restoredAt", "schemaVersion"}.
+                """,
+            zh: """
+                检查备份，复制到新文件，并开始账本的新纪元：之前的事件游标会被拒绝，此后的每个事件都注明纪元，
+                第一个事件是 ledger.restored。SOURCE 是“till backup”的备份，或 Litestream 恢复出的账本文件。
+                只复制了一部分的文件会被拒绝。
+                然后启动服务器：它会立即与 Apple 对账；“till recover”等待对账结束，并找回 Apple 不知道的部分
+                （docs/backup.zh-CN.md）。
+                在 PostgreSQL 上：先用其自身工具恢复数据库，再在启动服务器之前运行“till restore --recovered”。
+                --json 输出 {"file", "epoch", "takenAt", "restoredAt", "schemaVersion"}。
+                """),
+        flags: Configuration.flags + [.restoreTarget, .recovered],
+        positionals: [
+            Positional("SOURCE", .optional, summary: LocalizedText(en: "the backup", zh: "备份文件"))
+        ]
+    ) { call in
+        let done: RestoreRun.Done
+        switch (call.positionals.first, call.text(.restoreTarget), call.isSet(.recovered)) {
+        case (let source?, let target?, false):
+            done = try await RestoreRun(call: call).restore(source, to: RestoreRun.path(target))
+        case (nil, nil, true):
+            done = try await RestoreRun(call: call).finish(try Configuration.ledger(for: call, command: "restore"))
+        default:
+            throw UsageError(
+                LocalizedText(
+                    en: "give a backup and --to with a new file, or only --recovered for PostgreSQL",
+                    zh: "请给出备份和 --to 新文件；在 PostgreSQL 上只给 --recovered"), command: "restore")
+        }
+        done.report(call)
+        return .done
+    }
+}
+
+/// One `till restore`.
+struct RestoreRun: Sendable {
+    let call: Invocation
+
+    struct Done: Sendable {
+        let place: String
+        let restore: RestoreTable.Restore
+    }
+
+    /// Without `sqlite:`, as configurations write a file.
+    static func path(_ text: String) -> String {
+        let prefix = "sqlite:"
+        return text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
+    }
+
+    /// - Parameters:
+    ///   - source: a backup, or a ledger's file.
+    ///   - target: does not exist yet.
+    func restore(_ source: String, to target: String) async throws -> Done {
+        do {
+            try requireNoRemains(of: target)
+            let backup = try BackupFile.read(source)
+            let file = try NewFile(target)
+            if let backup {
+                try backup.verify(source) { try file.append($0) }
+                try file.sync()
+            } else {
+                _ = try SQLiteDatabase.copy(
+                    source, to: file.path, as: DatabaseSchema.served.applicationID, options: .init(.served))
+            }
+            let damages = try SQLiteDatabase.damages(of: file.path)
+            guard damages.isEmpty else { throw BackupFile.Fault.damaged }
+            try SQLiteDatabase.mark(file.path, as: DatabaseSchema.served.applicationID)
+            let done = try await finish(.sqlite(path: file.path), takenAt: backup?.takenAt)
+            for ending in ["-lock", "-wal", "-shm"] { removeFile(file.path + ending) }
+            try file.finish()
+            return Done(place: target, restore: done.restore)
+        } catch let error as DatabaseError {
+            throw LedgerLocation.sqlite(path: source).failure(error)
+        } catch let error as FileError {
+            throw CommandError(error.sentence)
+        } catch let fault as BackupFile.Fault {
+            throw CommandError(fault.sentence(source))
+        }
+    }
+
+    /// SQLite would apply the log of another file to this one.
+    private func requireNoRemains(of target: String) throws {
+        for ending in ["", "-wal", "-shm", "-journal"] where fileExists(target + ending) {
+            throw CommandError(
+                LocalizedText(
+                    en: "\(shown(target + ending)) exists: move \(shown(target)) and its -wal and -shm files away first; "
+                        + "they may hold what the backup lacks",
+                    zh: "\(shown(target + ending)) 已存在：请先移走 \(shown(target)) 及其 -wal、-shm 文件；"
+                        + "其中可能有备份里没有的内容"))
+        }
+    }
+
+    /// Begins the ledger's next epoch, while no server uses it.
+    func finish(_ location: LedgerLocation, takenAt: Instant? = nil) async throws -> Done {
+        let labelled = location.labelled("till-restore")
+        do {
+            let ledger = try labelled.open(as: .server, .served).database
+            do {
+                try await labelled.requireNoServer(ledger)
+                let restore = try await LedgerRestore(ledger).finish(
+                    takenAt: takenAt, at: call.process.clock(), entropy: call.process.entropy)
+                await ledger.close()
+                return Done(place: location.configured, restore: restore)
+            } catch {
+                await ledger.close()
+                throw error
+            }
+        } catch let error as DatabaseError {
+            throw location.failure(error)
+        }
+    }
+}
+
+extension RestoreRun.Done {
+    fileprivate func report(_ call: Invocation) {
+        if call.wantsJSON {
+            let document: JSONValue = [
+                "file": .string(place), "epoch": .int(restore.epoch), "takenAt": .string(restore.takenAt.rfc3339),
+                "restoredAt": .string(restore.restoredAt.rfc3339),
+                "schemaVersion": .int(Int64(DatabaseSchema.served.version)),
+            ]
+            call.console.print(document.encoded(pretty: true))
+        }
+        call.say(
+            LocalizedText(
+                en: "\(place) is the ledger as of \(restore.takenAt.rfc3339), in epoch \(restore.epoch). Start the server "
+                    + "on it, then run `till recover`: what happened since is to be brought back",
+                zh: "\(place) 是截至 \(restore.takenAt.rfc3339) 的账本，纪元 \(restore.epoch)。请用它启动服务器，"
+                    + "然后运行“till recover”：此后发生的事需要找回"))
+    }
+}
+
+extension BackupFile.Fault {
+    fileprivate func sentence(_ path: String) -> LocalizedText {
+        switch self {
+        case .noDatabase:
+            LocalizedText(
+                en: "\(shown(path)) is no backup: it is not an SQLite file", zh: "\(shown(path)) 不是备份：它不是 SQLite 文件")
+        case .halfCopy:
+            LocalizedText(
+                en: "\(shown(path)) is a part of a backup: its end is missing; copy it again, or take another backup",
+                zh: "\(shown(path)) 只是备份的一部分：末尾缺失；请重新复制，或换一个备份")
+        case .damaged:
+            LocalizedText(
+                en: "\(shown(path)) is damaged: its contents are not what was backed up; copy it again, or take another "
+                    + "backup",
+                zh: "\(shown(path)) 已损坏：内容与备份时不符；请重新复制，或换一个备份")
+        }
+    }
+}
