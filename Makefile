@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test test-all demo bench bench-check docs surface kill-test upgrade-test failover-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench bench-check docs surface kill-test upgrade-test backup-drill failover-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -77,6 +77,13 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 upgrade-test: ## replace the running program a hundred times under load · 负载下更换运行中的程序一百次
 	@scripts/install-packages build test
 	scripts/upgrade-test
+
+backup-drill: ## destroy a ledger's disk under load and restore it · 负载下销毁账本的磁盘并恢复
+	@scripts/install-packages build
+	@scripts/install-python-packages
+	swift build --product till
+	scripts/backup-drill --copy litestream
+	scripts/backup-drill --copy backup
 
 # `make failover-test FAULTS=200 SEED=7 KEEP=directory`; needs root.
 FAULTS ?= 20

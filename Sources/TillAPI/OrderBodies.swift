@@ -194,3 +194,37 @@ public struct Page<Element: Codable & Sendable>: Codable, Sendable {
         try container.encode(nextCursor, forKey: .nextCursor)
     }
 }
+
+/// One page of a user's orders.
+public struct OrderPage: Codable, Sendable {
+    public let data: [OrderReply]
+    public let hasMore: Bool
+    public let nextCursor: String?
+    /// For 180 days after the ledger was restored from a backup: a device opens orders again that the backup lacked.
+    public let restored: RestoredLedger?
+
+    public init(_ page: Page<OrderReply>, restored: RestoredLedger?) {
+        (data, hasMore, nextCursor) = (page.data, page.hasMore, page.nextCursor)
+        self.restored = restored
+    }
+
+    private enum CodingKeys: String, CodingKey { case data, hasMore, nextCursor, restored }
+
+    public func encode(to encoder: any Encoder) throws {
+        try Page(data: data, hasMore: hasMore, nextCursor: nextCursor).encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(restored, forKey: .restored)
+    }
+}
+
+/// A restore of the ledger from a backup.
+public struct RestoredLedger: Codable, Sendable, Hashable {
+    /// What happened later was not in the backup.
+    public let backupAt: Instant
+    public let restoredAt: Instant
+
+    public init(backupAt: Instant, restoredAt: Instant) {
+        self.backupAt = backupAt
+        self.restoredAt = restoredAt
+    }
+}

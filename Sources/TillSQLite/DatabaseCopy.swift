@@ -27,7 +27,8 @@ extension SQLiteDatabase {
         let file = try DatabaseFile(path)
         guard file.exists else { throw DatabaseError(.other, "there is no database at \(file.path)") }
         let source = try SQLiteHandle(
-            path: file.path, flags: SQLITE_OPEN_READONLY, vfs: nil, busyMilliseconds: ConnectionFactory.busyMilliseconds)
+            path: file.path, flags: SQLITE_OPEN_READONLY, vfs: nil,
+            busyMilliseconds: ConnectionFactory.busyMilliseconds)
         defer { source.close() }
         let identity = try DatabaseIdentity(of: source)
         if identity.applicationID != backupApplicationID { try identity.check(file.path, options) }

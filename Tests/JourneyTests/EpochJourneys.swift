@@ -32,7 +32,14 @@ import TillServer
             #expect(again["data"].list.map { $0.at("id").text } == Array(known.prefix(2)))
             let next = again["nextCursor"].text
             #expect(next != cursors[0])
-            #expect(try await shop.send(.get, "/v1/events?after=\(next)")["data"].list.count == known.count - 2)
+            let rest = try await shop.send(.get, "/v1/events?after=\(next)")["data"].list
+            #expect(rest.dropLast().map { $0.at("id").text } == Array(known.dropFirst(2)))
+            #expect(rest.dropLast().allSatisfy { $0.at("epoch") == 1 })
+            let restored = try #require(rest.last)
+            #expect(restored.at("type") == "ledger.restored" && restored.at("epoch") == 2)
+            _ = try await shop.purchase(as: "cem")
+            let later = try await shop.send(.get, "/v1/events?user=cem")["data"].list
+            #expect(later.map { $0.at("epoch") } == [2])
 
             try await shop.server.ledger.beginEpoch()
             #expect(try await shop.send(.get, "/v1/events?after=\(next)").code == "stale_cursor")

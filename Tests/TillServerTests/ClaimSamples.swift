@@ -38,8 +38,8 @@ extension OpenAPITests {
             func transaction(_ price: Money?, token: UniqueID? = nil) -> QuarantinedTransaction {
                 QuarantinedTransaction(
                     ids: (TransactionID("2"), TransactionID("1")), productID: ProductID("p"), quantity: 1,
-                    environment: .sandbox, price: price, times: (now, now), reason: "no_owner", token: token, evidence: [evidence],
-                    reasons: [reason])
+                    environment: .sandbox, price: price, times: (now, now), reason: "no_owner", token: token,
+                    evidence: [evidence], reasons: [reason])
             }
             func claimable(_ sandbox: Bool?) -> ClaimableReply {
                 ClaimableReply(

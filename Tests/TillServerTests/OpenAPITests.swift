@@ -281,7 +281,6 @@ extension OpenAPITests {
             var made: [String: (full: JSONValue, least: JSONValue)] = [
                 "Order": try both(order(.integer(1)), order(nil)),
                 "OrderMove": try same(order(nil).history[0]),
-                "OrderPage": try same(Page(data: [order(nil)], hasMore: true, nextCursor: "1")),
                 "OrderReason": try both(OrderReasonBody(reason: "r"), OrderReasonBody(reason: nil)),
                 "SubmitProofReply": try both(
                     fullReply, SubmitProofReply(outcome: .accepted, transactionId: "1", finish: false)),
@@ -302,12 +301,24 @@ extension OpenAPITests {
                 "Health": try same(["status": "ok"]), "Readiness": try both(readiness("unavailable"), readiness(nil)),
             ]
             made.merge(try dropInSamples(order(nil))) { first, _ in first }
+            made.merge(try pageSamples(order(nil), at: now)) { first, _ in first }
             // Exactly one of the two forms is accepted, so no single value has all members.
             let proof = (try sample(fullProof).object ?? [:]).merging(try sample(withReceipt).object ?? [:]) { $1 }
             let schema = try #require(OpenAPI.schemas["SubmitProof"]?["properties"]?.object)
             #expect(Set(proof.keys) == Set(schema.keys))
             return made
         }
+    }
+
+    private static func pageSamples(
+        _ order: OrderReply, at now: Instant
+    ) throws -> [String: (full: JSONValue, least: JSONValue)] {
+        let page = Page(data: [order], hasMore: true, nextCursor: "1")
+        let restored = RestoredLedger(backupAt: now, restoredAt: now)
+        return [
+            "OrderPage": try both(OrderPage(page, restored: restored), OrderPage(page, restored: nil)),
+            "RestoredLedger": try same(restored),
+        ]
     }
 
     private static func listed(_ product: CatalogProduct) -> ProductReply { ProductReply(product, preferring: "en") }

@@ -49,8 +49,8 @@ extension OpenAPITests {
                 WebhookReplayReply(id: "1", endpointId: "a", from: now, to: now, count: 0, createdAt: now, endedAt: end)
             }
             let leastEvent: JSONValue = [
-                "id": "evt_1_a", "type": "transfer.created", "timestamp": .string(now.rfc3339), "sequence": 1,
-                "data": [:],
+                "id": "evt_1_a", "type": "transfer.created", "timestamp": .string(now.rfc3339), "epoch": 1,
+                "sequence": 1, "data": [:],
             ]
             var event = leastEvent.object ?? [:]
             event["userSequence"] = 1

@@ -238,6 +238,17 @@ package struct OrderPreparation: Sendable {
         effects.spawn { await self.report(entry) }
     }
 
+    /// Opens an order again that a server restored from a backup has lost: what was paid under it is granted.
+    ///
+    /// - Returns: whether the server did not have it.
+    func reopen(_ entry: JournalEntry, as session: UserSession) async -> Bool {
+        let proof = entry.idProof(for: session.userID)
+        let body = OpenOrderBody(
+            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: entry.device,
+            preview: nil, metadata: nil, idNonce: proof?.nonce, idUserId: proof?.user?.text, phoneId: phoneID)
+        return (try? await server.post(Paths.orders, body, as: session, expecting: OrderReply.self)) != nil
+    }
+
     /// Tells the server the status of an order without a payment. Only the order's own user may.
     func report(_ entry: JournalEntry) async {
         guard entry.isOpened, let path = entry.reportPath, let session = await server.session(),

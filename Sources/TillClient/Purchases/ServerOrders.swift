@@ -51,6 +51,7 @@ struct ServerOrders: Sendable {
         for order in page.data {
             if let entry = await entry(of: order, user), await apply(order, to: entry) { hasChanged = true }
         }
+        if let restore = page.restored, await reopen(completed, lostBy: restore, as: session) { hasChanged = true }
         let listed = Set(page.data.map(\.id))
         if await checkReversals(refunded.filter { !listed.contains($0.id) }, as: session) { hasChanged = true }
         return hasChanged
@@ -72,9 +73,34 @@ struct ServerOrders: Sendable {
         return hasChanged
     }
 
-    private func orders(_ query: String, as session: UserSession) async -> Page<OrderReply>? {
+    /// A server that was restored from a backup lacks the orders since. It has what Apple reports for them, and waits
+    /// for somebody who can prove whose it is: this device has the nonce.
+    private func reopen(
+        _ completed: [JournalEntry], lostBy restore: RestoredLedger, as session: UserSession
+    ) async -> Bool {
+        let (start, end) = (
+            restore.backupAt.adding(seconds: -Self.clockDifference),
+            restore.restoredAt.adding(seconds: Self.clockDifference)
+        )
+        let doubtful = completed.filter { entry in
+            entry.isOpened && entry.idNonce != nil && start <= entry.createdAt && entry.createdAt <= end
+        }
+        guard !doubtful.isEmpty, let page = await orders("limit=100", as: session) else { return false }
+        let known = Set(page.data.map(\.id))
+        var hasChanged = false
+        for entry in doubtful.filter({ !known.contains($0.id) }).prefix(Self.width)
+        where await purchase.reopen(entry, as: session) {
+            hasChanged = true
+        }
+        return hasChanged
+    }
+
+    /// In seconds: between this device's clock and the server's.
+    private static let clockDifference: Int64 = 86_400
+
+    private func orders(_ query: String, as session: UserSession) async -> OrderPage? {
         let path = "\(Paths.orders(of: session.userID))?\(query)"
-        return try? await server.get(path, as: session, expecting: Page<OrderReply>.self)
+        return try? await server.get(path, as: session, expecting: OrderPage.self)
     }
 
     /// A purchase that this device did not begin may have another id here than at the server.

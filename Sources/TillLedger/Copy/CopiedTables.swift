@@ -292,9 +292,10 @@ extension CopiedTable {
                 "created_at": .integer,
             ]),
         CopiedTable(
-            "restores", key: ["epoch"],
+            "ledger_restores", key: ["epoch"],
             [
                 "epoch": .integer, "taken_at": .integer, "restored_at": .integer, "first_position": .integer,
+                "last_run": .integer,
             ]),
         CopiedTable(
             "ownership_basis", key: ["grant_row_id"],

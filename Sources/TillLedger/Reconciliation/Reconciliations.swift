@@ -91,13 +91,13 @@ public struct Reconciliations: Sendable {
         }
     }
 
-    /// Whether the ledger was restored from a backup after the last run began: what Apple sent since the backup is
+    /// Whether the ledger was restored from a backup, and no run has begun since: what Apple sent since the backup is
     /// missing, however short the gap was.
     private static func isRestored(
         since last: ReconciliationTable.Run?, _ connection: any Connection
     ) throws -> Bool {
-        guard let last, let restore = try RestoreTable(connection).last() else { return false }
-        return restore.restoredAt >= last.beganAt
+        guard let last, let restore = try LedgerRestoreTable(connection).last() else { return false }
+        return last.rowID <= restore.lastRun
     }
 
     private static func reason(

@@ -19,17 +19,18 @@ public struct LedgerRestore: Sendable {
     @discardableResult
     public func finish(
         takenAt: Instant?, at now: Instant, entropy: Ledger.Entropy
-    ) async throws -> RestoreTable.Restore {
+    ) async throws -> LedgerRestoreTable.Restore {
         try await placeAllEvents()
         let fresh = LedgerIdentity.fresh(entropy)
         return try await database.write(locking: [.ledger("identity"), .ledger("feed")]) { connection in
             let taken = try takenAt ?? Self.newestMoment(connection) ?? now
             let identity = try LedgerIdentityTable(connection).raiseEpoch(fresh, at: now)
             let outbox = OutboxTable(connection)
-            let restore = RestoreTable.Restore(
+            let restore = LedgerRestoreTable.Restore(
                 epoch: identity.epoch, takenAt: min(taken, now), restoredAt: now,
-                firstPosition: try outbox.lastPosition() + 1)
-            try RestoreTable(connection).insert(restore)
+                firstPosition: try outbox.lastPosition() + 1,
+                lastRun: try ReconciliationTable(connection).list(before: .max, limit: 1).first?.rowID ?? 0)
+            try LedgerRestoreTable(connection).insert(restore)
             try EventRecorder(connection).record(
                 type: EventType.ledgerRestored.rawValue, user: nil, about: "\(identity.id):\(restore.epoch)",
                 happensOnce: true, body: EventBody.restored(restore), at: now)
@@ -61,14 +62,14 @@ public struct LedgerRestore: Sendable {
 extension Ledger {
     /// See `LedgerRestore`.
     @discardableResult
-    package func beginEpoch(takenAt: Instant? = nil) async throws -> RestoreTable.Restore {
+    package func beginEpoch(takenAt: Instant? = nil) async throws -> LedgerRestoreTable.Restore {
         try await LedgerRestore(database).finish(takenAt: takenAt, at: clock(), entropy: entropy)
     }
 }
 
 extension EventBody {
     /// For `ledger.restored`.
-    static func restored(_ restore: RestoreTable.Restore) -> [String: JSONValue] {
+    static func restored(_ restore: LedgerRestoreTable.Restore) -> [String: JSONValue] {
         [
             "epoch": .int(restore.epoch), "backupAt": .string(restore.takenAt.rfc3339),
             "restoredAt": .string(restore.restoredAt.rfc3339),

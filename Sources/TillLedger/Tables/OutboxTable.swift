@@ -65,8 +65,8 @@ public struct OutboxTable {
         try connection.write(
             Self.inserting,
             [
-                .id(DerivedID.event(key, revision: revision, data: data)), .text(type), .optional(user?.text), .instant(at),
-                .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
+                .id(DerivedID.event(key, revision: revision, data: data)), .text(type), .optional(user?.text),
+                .instant(at), .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
                 .integer(Self.version), .text(body), .integer(rowID),
             ])
         try connection.write("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(rowID)])

@@ -143,7 +143,15 @@ extension OpenAPI {
             "status": .orderStatus, "at": "The time of the change.",
             "reason": "A stable word or a sentence; empty without a reason.",
         ],
-        .page("OrderPage", of: OrderReply.self): [:],
+        Body("RestoredLedger", RestoredLedger.self, "A restore of the ledger from a backup."): [
+            "backupAt": "The newest moment of the backup: what happened later was lost.",
+            "restoredAt": "The time of the restore.",
+        ],
+        Body("OrderPage", OrderPage.self, "One page, newest first."): [
+            "data": "The orders of this page.", "hasMore": "Whether older orders follow.",
+            "nextCursor": .orNull("The `cursor` of the next page; null on the last page."),
+            "restored": "Present for 180 days after the ledger was restored from a backup.",
+        ],
         Body("AccountToken", AccountTokenReply.self, "A UUID that identifies a user in signed transactions."): [
             "token": "The UUID that the app sets as `appAccountToken`.", "userId": .userID,
             "since": "The time of the registration.",

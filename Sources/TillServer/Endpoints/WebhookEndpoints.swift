@@ -167,8 +167,8 @@ extension OpenAPI {
 
     private static let event: JSONValue = [
         "id": "evt_4c1f0e7ab2d98d3f9a6b1c25e07f8d11", "type": "grant.created", "timestamp": "2026-01-16T00:00:00.000Z",
-        "sequence": 42,
-        "userSequence": 3, "userId": "u1", "environment": "Production",
+        "epoch": 1, "sequence": 42, "userSequence": 3, "userId": "u1",
+        "environment": "Production",
         "data": [
             "grantId": "0d1a35b3-eea1-46d2-9a75-8b7273506f71", "orderId": "6d9a35b3-eea1-46d2-9a75-8b7273506f71",
             "transactionId": "2000000356937285", "originalTransactionId": "2000000356937285",

@@ -8,11 +8,16 @@ final class ProofCompressionJob: Sendable {
     private static let batches = 50
     /// Milliseconds after which the rows that stayed are read again: refunds bring newer copies of old purchases.
     private static let roundInterval: Int64 = 86_400_000
+    /// Milliseconds after this server's start, on a database that servers share: a server of the release before finds no
+    /// compressed proof, and may run beside this one during an upgrade.
+    private static let upgradePause: Int64 = 3_600_000
 
     private struct State {
         /// The last row read.
         var position: Int64 = 0
         var begunAt: Instant?
+        /// When this server could first have compressed something.
+        var startedAt: Instant?
         var compressed: Int64 = 0
         var bytesSaved: Int64 = 0
     }
@@ -21,6 +26,11 @@ final class ProofCompressionJob: Sendable {
 
     func advance(_ server: Server) async throws {
         let now = server.clock()
+        let startedAt = state.withLock { state in
+            state.startedAt = state.startedAt ?? now
+            return state.startedAt ?? now
+        }
+        guard !server.database.isShared || now.milliseconds - startedAt.milliseconds >= Self.upgradePause else { return }
         state.withLock { state in
             if let begun = state.begunAt, now.milliseconds - begun.milliseconds < Self.roundInterval { return }
             (state.position, state.begunAt) = (0, now)

@@ -119,7 +119,11 @@ extension Server {
     /// this request was ended on another server.
     func prepareSession(of request: HTTPRequest? = nil) async throws {
         guard let shared = operators.shared else { return }
-        if !shared.isReady { shared.prepare(try await ledger.identity().secret) }
+        if !shared.isReady {
+            let identity = try await ledger.identity()
+            // The marks of sessions that ended after a backup are lost with its restore, so the sessions end too.
+            shared.prepare(identity.secret + withUnsafeBytes(of: identity.epoch.bigEndian) { Array($0) })
+        }
         guard let cookie = request?.cookie(OperatorAuthentication.sessionCookie) else { return }
         let mark = SharedSessions.mark(of: cookie)
         if try await database.read({ try LeaseTable($0).find(mark) }) != nil { shared.note(ended: mark) }

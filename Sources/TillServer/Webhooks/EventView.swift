@@ -8,11 +8,11 @@ import TillSQL
 /// both parties. The row itself is never edited and holds no names.
 struct EventView {
     private let transfers: TransferTable
-    private let restores: [RestoreTable.Restore]
+    private let restores: [LedgerRestoreTable.Restore]
 
     init(_ connection: any Connection) throws {
         transfers = TransferTable(connection)
-        restores = try RestoreTable(connection).list()
+        restores = try LedgerRestoreTable(connection).list()
     }
 
     /// Purchases that `transfer.created` lists; each has an event of its own.

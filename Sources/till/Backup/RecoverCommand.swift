@@ -1,6 +1,8 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
+import TillSQL
 
 extension Flag {
     fileprivate static let events = Flag(
@@ -30,7 +32,7 @@ extension Command {
                 Call it when a restored ledger is served again. It waits until the ledger is compared with Apple, which
                 grants what was bought and revokes what was refunded. Then it reads what you give it. Events of
                 purchases and your own orders say who bought what Apple reports without a known buyer; guests are merged
-                again; debits that the ledger lacks are made again. Every file may contain more than what is missing, and
+                again; debits that the ledger lacks are made again. A file may contain more than what is missing, and
                 the command may be repeated: nothing is done twice.
                 Ends with 1 if a line could not be brought back; each is printed with its reason. --dry-run is not
                 offered, because the comparison itself grants. --key-file needs a secret key.
@@ -44,16 +46,35 @@ extension Command {
                 有任何一行无法找回时以 1 结束，并逐行说明原因。不提供 --dry-run，因为对账本身就会发放。
                 --key-file 需要后端密钥。
                 --json 输出 {"reconciliation", "claimed", "known", "merged", "debited", "unresolved": [{"line",
-                "reason"}], "waiting"}，其中 "waiting" 是仍在隔离区的购买数。
+                "reason"}], "waiting"}，其中 "waiting" 是仍待认领的购买数。
                 """),
         flags: Configuration.flags + [.keyFile, .events, .orders, .debits]
     ) { call in
         let configuration = try Configuration.load(for: call)
-        let facts = try call.facts(.events, RecoveredFact.event) + call.facts(.orders, RecoveredFact.order)
+        let facts =
+            try call.facts(.events, RecoveredFact.event) + call.facts(.orders, RecoveredFact.order)
             + call.facts(.debits, RecoveredFact.debit)
+        guard let restore = try await configuration.database.lastRestore() else {
+            throw CommandError(
+                LocalizedText(
+                    en: "the ledger \(configuration.database.name) was never restored: nothing is to be brought back",
+                    zh: "账本 \(configuration.database.name) 从未恢复过：没有需要找回的内容"))
+        }
         let server = try ServerCalls(configuration, call)
         defer { server.stop() }
-        return try await Recovery(server: server, call: call).run(facts)
+        return try await Recovery(server: server, call: call).run(facts, since: restore)
+    }
+}
+
+extension LedgerLocation {
+    fileprivate func lastRestore() async throws -> LedgerRestoreTable.Restore? {
+        do {
+            let ledger = try labelled("till-recover").open(as: .operator, .served).database
+            defer { Task { await ledger.close() } }
+            return try await ledger.read { try LedgerRestoreTable($0).last() }
+        } catch let error as DatabaseError {
+            throw failure(error)
+        }
     }
 }
 
@@ -91,7 +112,11 @@ enum RecoveredFact: Sendable {
         of path: String, _ read: (JSONValue) throws -> RecoveredFact?
     ) throws -> [Line] {
         let bytes: [UInt8]
-        do throws(FileError) { bytes = try readFile(path, limit: mostBytes) } catch { throw CommandError(error.sentence) }
+        do throws(FileError) {
+            bytes = try readFile(path, limit: mostBytes)
+        } catch {
+            throw CommandError(error.sentence)
+        }
         var lines: [Line] = []
         for (index, text) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated() {
             guard text.contains(where: { $0 > 0x20 }) else { continue }
@@ -129,11 +154,11 @@ enum RecoveredFact: Sendable {
         case "guest.merged": return .merge(guest: try text("from", data), into: try text("to", data))
         case "transfer.created" where ["support", "reversal"].contains(data["kind"]?.string):
             let (from, to) = (shown(try text("from", data)), shown(try text("to", data)))
-            let chains = (data["grants"]?.array ?? []).compactMap { $0["originalTransactionId"]?.string }.map { shown($0) }
-            let list = Set(chains).sorted().joined(separator: ", ")
+            let chains = (data["grants"]?.array ?? []).compactMap { $0["originalTransactionId"]?.string }
+            let list = Set(chains.map { shown($0) }).sorted().joined(separator: ", ")
             return .byHand(
                 LocalizedText(
-                    en: "an operator moved purchases from \(from) to \(to): repeat it with POST /v1/transfers (\(list))",
+                    en: "an operator moved purchases from \(from) to \(to): repeat it by POST /v1/transfers (\(list))",
                     zh: "运营人员曾把购买从 \(from) 移到 \(to)：请用 POST /v1/transfers 重做（\(list)）"))
         default: return nil
         }

@@ -2,6 +2,7 @@ import TillAPI
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 
 /// One `till recover`, against the server that serves the restored ledger.
 struct Recovery {
@@ -21,9 +22,13 @@ struct Recovery {
         var unresolved: [Unresolved] = []
     }
 
-    func run(_ facts: [RecoveredFact.Line]) async throws -> ExitCode {
-        let result = try await ServerReconciliation(server, call).run(StartReconciliationBody())
-        guard result.reconciliation.state == .finished else { return try result.report(call) }
+    func run(_ facts: [RecoveredFact.Line], since restore: LedgerRestoreTable.Restore) async throws -> ExitCode {
+        var result: ReconcileResult
+        // A comparison that the backup has half-way continues first. It may have read the notifications already.
+        repeat {
+            result = try await ServerReconciliation(server, call).run(StartReconciliationBody())
+            guard result.reconciliation.state == .finished else { return try result.report(call) }
+        } while Int64(result.reconciliation.id).map { $0 <= restore.lastRun } ?? false
         var counts = Counts()
         // In the order of the file: a purchase of a guest comes before the merge.
         for line in facts {
@@ -138,11 +143,11 @@ struct Recovery {
         }
         call.say(
             LocalizedText(
-                en: "compared with Apple; \(counts.claimed) purchases given to their buyers, \(counts.merged) guests "
-                    + "merged and \(counts.debited) debits made again; \(counts.known) were known; \(waiting) purchases "
-                    + "wait in quarantine",
+                en: "compared with Apple: \(counts.claimed) purchases given to their buyers, \(counts.merged) "
+                    + "guests merged and \(counts.debited) debits made again; \(counts.known) were known; \(waiting) "
+                    + "purchases wait in quarantine",
                 zh: "已与 Apple 对账；把 \(counts.claimed) 笔购买交给买家，重新合并 \(counts.merged) 位游客，"
-                    + "重做 \(counts.debited) 笔扣减；\(counts.known) 项原已存在；\(waiting) 笔购买在隔离区等待"))
+                    + "重做 \(counts.debited) 笔扣减；\(counts.known) 项原已存在；\(waiting) 笔购买待认领"))
         return counts.unresolved.isEmpty ? .done : .refused
     }
 }

@@ -69,7 +69,7 @@ struct RestoreRun: Sendable {
 
     struct Done: Sendable {
         let place: String
-        let restore: RestoreTable.Restore
+        let restore: LedgerRestoreTable.Restore
     }
 
     /// Without `sqlite:`, as configurations write a file.
@@ -114,8 +114,9 @@ struct RestoreRun: Sendable {
         for ending in ["", "-wal", "-shm", "-journal"] where fileExists(target + ending) {
             throw CommandError(
                 LocalizedText(
-                    en: "\(shown(target + ending)) exists: move \(shown(target)) and its -wal and -shm files away first; "
-                        + "they may hold what the backup lacks",
+                    en:
+                        "\(shown(target + ending)) exists: first move \(shown(target)) and its -wal and -shm files "
+                        + "away; they may hold what the backup lacks",
                     zh: "\(shown(target + ending)) 已存在：请先移走 \(shown(target)) 及其 -wal、-shm 文件；"
                         + "其中可能有备份里没有的内容"))
         }
@@ -154,8 +155,9 @@ extension RestoreRun.Done {
         }
         call.say(
             LocalizedText(
-                en: "\(place) is the ledger as of \(restore.takenAt.rfc3339), in epoch \(restore.epoch). Start the server "
-                    + "on it, then run `till recover`: what happened since is to be brought back",
+                en:
+                    "\(place) is the ledger as of \(restore.takenAt.rfc3339), in epoch \(restore.epoch). Start the "
+                    + "server on it, then run `till recover`: what happened since is to be brought back",
                 zh: "\(place) 是截至 \(restore.takenAt.rfc3339) 的账本，纪元 \(restore.epoch)。请用它启动服务器，"
                     + "然后运行“till recover”：此后发生的事需要找回"))
     }
@@ -173,8 +175,9 @@ extension BackupFile.Fault {
                 zh: "\(shown(path)) 只是备份的一部分：末尾缺失；请重新复制，或换一个备份")
         case .damaged:
             LocalizedText(
-                en: "\(shown(path)) is damaged: its contents are not what was backed up; copy it again, or take another "
-                    + "backup",
+                en:
+                    "\(shown(path)) is damaged: its contents are not what was backed up; copy it again, or take "
+                    + "another backup",
                 zh: "\(shown(path)) 已损坏：内容与备份时不符；请重新复制，或换一个备份")
         }
     }

@@ -35,13 +35,26 @@ extension Server {
             }
             return status
         }
-        let found = try await database.read { connection in
+        let (found, restore) = try await database.read { connection in
             let orders = OrderTable(connection)
-            return try orders.list(
+            let found = try orders.list(
                 user: user, environment: environment, status: status, before: page.before, limit: page.rows
             )
             .map { stored in (stored.rowID, try OrderView(stored, connection)) }
+            return (found, try LedgerRestoreTable(connection).last())
         }
-        return page.response(found, at: \.0) { [catalog = configuration.catalog] in $0.1.reply(in: catalog) }
+        let isRecent = restore.map { $0.restoredAt >= clock().adding(seconds: -Self.restoreNotice) } ?? false
+        let listed = page.page(found, at: \.0) { [catalog = configuration.catalog] in $0.1.reply(in: catalog) }
+        return JSONText.response(
+            200, OrderPage(listed, restored: isRecent ? restore.map(RestoredLedger.init) : nil))
+    }
+
+    /// Seconds for which devices are told of a restore: as long as Apple keeps notifications.
+    private static let restoreNotice: Int64 = 180 * 86_400
+}
+
+extension RestoredLedger {
+    fileprivate init(_ restore: LedgerRestoreTable.Restore) {
+        self.init(backupAt: restore.takenAt, restoredAt: restore.restoredAt)
     }
 }
