@@ -42,7 +42,9 @@ import TillServer
             #expect(opened.status == 201 && opened["status"] == "completed", "\(opened.body)")
             #expect(try await shop.points(of: "ben") == 60)
 
-            let claim = JSONValue.object(["userId": "cem", "reason": "till recover", "environment": "sandbox"])
+            let claim = JSONValue.object([
+                "userId": "cem", "reason": "till recover", "operator": "anna", "environment": "sandbox",
+            ])
             let path = "/v1/quarantine/\(second.id)/claims"
             #expect(try await shop.send(.post, path, claim)["outcome"] == "granted")
             #expect(try await shop.send(.post, path, claim)["outcome"] == "alreadyGranted")

@@ -8,8 +8,8 @@ final class ProofCompressionJob: Sendable {
     private static let batches = 50
     /// Milliseconds after which the rows that stayed are read again: refunds bring newer copies of old purchases.
     private static let roundInterval: Int64 = 86_400_000
-    /// Milliseconds after this server's start, on a database that servers share: a server of the release before finds no
-    /// compressed proof, and may run beside this one during an upgrade.
+    /// Milliseconds after this server's start, on a database that servers share: during an upgrade a server of the
+    /// release before may run beside this one, and it finds no compressed proof.
     private static let upgradePause: Int64 = 3_600_000
 
     private struct State {
@@ -30,7 +30,8 @@ final class ProofCompressionJob: Sendable {
             state.startedAt = state.startedAt ?? now
             return state.startedAt ?? now
         }
-        guard !server.database.isShared || now.milliseconds - startedAt.milliseconds >= Self.upgradePause else { return }
+        let age = now.milliseconds - startedAt.milliseconds
+        guard !server.database.isShared || age >= Self.upgradePause else { return }
         state.withLock { state in
             if let begun = state.begunAt, now.milliseconds - begun.milliseconds < Self.roundInterval { return }
             (state.position, state.begunAt) = (0, now)

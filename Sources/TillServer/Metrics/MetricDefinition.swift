@@ -115,12 +115,15 @@ struct MetricDefinition: Sendable, Hashable {
     static let diskFree = MetricDefinition(
         "till_disk_free_bytes", .gauge, .bytes, "Free space on the volume of the ledger.")
     static let diskSize = MetricDefinition("till_disk_size_bytes", .gauge, .bytes, "Size of the volume of the ledger.")
+    static let backupAge = MetricDefinition(
+        "till_backup_age_seconds", .gauge, .seconds, "Time since the last `till backup`; NaN if there was none.")
     static let ledgerRead = MetricDefinition(
         "till_scrape_ledger_seconds", .gauge, .seconds,
         "Time that this scrape needed to read the ledger; NaN if the ledger could not be read.")
     static let database =
         [
-            commitDuration, commitBatch, commitFailures, commitRunning, waitingWrites, diskFree, diskSize, ledgerRead,
+            commitDuration, commitBatch, commitFailures, commitRunning, waitingWrites, diskFree, diskSize, backupAge,
+            ledgerRead,
         ] + sharedDatabase
 
     // MARK: Background jobs

@@ -26,6 +26,8 @@ public struct Monitoring: Sendable {
     public let stopwatch: @Sendable () -> Int64
     /// The space for the ledger; nil if it is unknown. It may wait for the disk.
     public var volume: @Sendable () async -> VolumeSpace? = { nil }
+    /// When the ledger was last backed up; nil if that is unknown. It may wait for the disk.
+    public var lastBackup: @Sendable () -> Instant? = { nil }
     /// What the driver and the server of a shared database say about themselves; nil for a file. It may wait for the
     /// network.
     public var database: @Sendable () async -> DatabaseFigures? = { nil }

@@ -48,6 +48,12 @@ extension Command {
         }
         let run = BackupRun(ledger: ledger, location: location, call: call)
         let (file, backup) = try await run.make(call.positionals[0])
+        do throws(FileError) {
+            try BackupNote(file: file, takenAt: backup.takenAt, bytes: backup.bytes).write(ofLedger: ledger)
+        } catch {
+            // The backup is whole: only its age is unknown to the server and the doctor.
+            call.warn(error.sentence)
+        }
         if let keep = call.integer(.keep) { try run.deleteOlder(beside: file, keeping: Int(keep)) }
         var document = backup.json
         document["file"] = .string(file)

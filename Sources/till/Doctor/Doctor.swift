@@ -60,7 +60,7 @@ struct Doctor: Sendable {
         async let books = ledgerChecks(ledger)
         async let webhooks = webhookChecks(ledger)
         let server = await ServerChecks(doctor: self, ledger: ledger).run()
-        var checks = settings.all + machineChecks() + opening + databaseServerChecks() + server.checks
+        var checks = settings.all + machineChecks() + backupChecks() + opening + databaseServerChecks() + server.checks
         checks += await apple
         checks += await NotificationCheck(
             doctor: self, probe: probe, ledger: ledger, isServerRunning: server.isRunning

@@ -18,6 +18,7 @@ struct DoctorCheck: Sendable {
         case proxy
         case webhooks
         case disk
+        case backup
         case databaseServer = "database_server"
         case schema
         case ledger

@@ -26,7 +26,10 @@ extension Monitoring {
         monitoring.version = Program.version
         monitoring.within = within
         // A remote database's disk is unknown here; its own monitoring has the figure.
-        if let file = configuration.database.file { monitoring.volume = { await space(of: file) } }
+        if let file = configuration.database.file {
+            monitoring.volume = { await space(of: file) }
+            monitoring.lastBackup = { BackupNote(ofLedger: file)?.takenAt }
+        }
         return monitoring
     }
 

@@ -62,6 +62,9 @@ struct AlertCase {
             ["till_disk_free_bytes": "1000000000+0x5", "till_disk_size_bytes": "100000000000+0x5"],
             quiet: ["till_disk_free_bytes": "50000000000+0x5", "till_disk_size_bytes": "100000000000+0x5"]),
         AlertCase(
+            "TillBackupOld", at: 12, ["till_backup_age_seconds": "94000+60x15"],
+            quiet: ["till_backup_age_seconds": "80000+60x15"]),
+        AlertCase(
             "TillDiskFillsSoon", at: 400, ["till_disk_free_bytes": "100000000000-100000000x410"],
             quiet: ["till_disk_free_bytes": "100000000000-10000x410"]),
         AlertCase(

@@ -39,7 +39,10 @@ extension Server {
         let disk = [
             Metric(.waitingWrites, monitoring.waitingWrites().map(Double.init)),
             Metric(.diskFree, health.volume.map { Double($0.free) }),
-            Metric(.diskSize, health.volume.map { Double($0.size) }), Metric(.ledgerRead, seconds),
+            Metric(.diskSize, health.volume.map { Double($0.size) }),
+            Metric(
+                .backupAge, monitoring.lastBackup().map { Double(max(0, now.milliseconds - $0.milliseconds)) / 1e3 }),
+            Metric(.ledgerRead, seconds),
         ]
         let database = DatabaseFigures.metrics(await figures)
         let apple =
