@@ -8,6 +8,7 @@ public enum EventType: String, Sendable, CaseIterable {
     case grantContested = "grant.contested"
     case transferCreated = "transfer.created"
     case guestMerged = "guest.merged"
+    case customerErased = "customer.erased"
     case transactionQuarantined = "transaction.quarantined"
     case subscriptionUpdated = "subscription.updated"
     case walletForgiven = "wallet.forgiven"
