@@ -32,26 +32,6 @@ import TillThreads
         }
     }
 
-    /// The tables with a text in any column, read as a copy reads them.
-    static func tables(with text: String, in ledger: any Database) async throws -> Set<String> {
-        try await ledger.read { connection in
-            var found: Set<String> = []
-            for table in CopiedTable.all {
-                for row in try table.read(after: nil, limit: 1_000_000, connection) {
-                    let holds = row.contains { value in
-                        switch value {
-                        case .text(let held): held.contains(text)
-                        case .blob(let held): String(decoding: held, as: UTF8.self).contains(text)
-                        case .integer, .null: false
-                        }
-                    }
-                    if holds { found.insert(table.text) }
-                }
-            }
-            return found
-        }
-    }
-
     private static func erase(_ ledger: any Database, _ name: String, at: Instant = start) async throws -> [String] {
         let erasures = Erasures(ledger, key: key)
         let begun = try await erasures.begin(UserID(name), .init(caller: "till", at: at)) { _ in }
@@ -69,12 +49,12 @@ import TillThreads
             let erasures = Erasures(ledger, key: Self.key)
             let begun = try await erasures.begin(UserID("zaphod"), .init(caller: "till", at: Self.start)) { _ in }
             // A crash: the name is gone, and the orders still have the rest.
-            #expect(try await Self.tables(with: "zaphod", in: ledger) == ["orders", "order_moves"])
+            #expect(try await ledger.tables(with: "zaphod") == ["orders", "order_moves"])
             let number = begun[0].customerID
             #expect(try await ledger.read { try ErasureTable($0).find(customer: number) }?.finishedAt == nil)
             try await Erasures(ledger, key: Self.key).finish(at: Self.start)
-            #expect(try await Self.tables(with: "zaphod", in: ledger).isEmpty)
-            #expect(try await Self.tables(with: "arthur", in: ledger) == ["customers", "orders", "order_moves"])
+            #expect(try await ledger.tables(with: "zaphod").isEmpty)
+            #expect(try await ledger.tables(with: "arthur") == ["customers", "orders", "order_moves"])
             let stored = try #require(try await ledger.read { try ErasureTable($0).find(customer: number) })
             #expect(stored.finishedAt == Self.start && stored.pseudonym.isPseudonym)
             let orders = try await ledger.read { connection in
@@ -117,9 +97,9 @@ import TillThreads
                     lines.withLock { $0 } + ["", "half a li"], at: later.adding(seconds: 100))
                 #expect(
                     result == .init(lines: 2, unreadable: 1, erased: 1, unchanged: 0, unknown: 1))
-                #expect(try await Self.tables(with: "zaphod", in: backup).isEmpty)
-                #expect(try await Self.tables(with: "arthur", in: backup) == ["customers", "orders", "order_moves"])
-                #expect(try await Self.tables(with: "trillian", in: backup).contains("customers"))
+                #expect(try await backup.tables(with: "zaphod").isEmpty)
+                #expect(try await backup.tables(with: "arthur") == ["customers", "orders", "order_moves"])
+                #expect(try await backup.tables(with: "trillian").contains("customers"))
                 #expect(try await backup.read { try LedgerAudit.violations($0) }.isEmpty)
                 // The restored ledger has the erasure in its own list, with the time of the first.
                 let again = Locked<[String]>([])
@@ -135,7 +115,7 @@ import TillThreads
             let result = try await Erasures(ledger, key: Self.key).replay(
                 kept.withLock { $0 }, at: Self.start.adding(seconds: 300))
             #expect(result.erased == 0 && result.unchanged == 2)
-            #expect(try await Self.tables(with: "zaphod", in: ledger) == ["customers", "orders", "order_moves"])
+            #expect(try await ledger.tables(with: "zaphod") == ["customers", "orders", "order_moves"])
         }
     }
 
@@ -152,7 +132,7 @@ import TillThreads
                 let lines = try await Self.erase(ledger, "zaphod", at: Self.start.adding(seconds: 1))
                 let result = try await Erasures(backup, key: other).replay(lines, at: Self.start.adding(seconds: 2))
                 #expect(result.erased == 1)
-                #expect(try await Self.tables(with: "zaphod", in: backup).isEmpty)
+                #expect(try await backup.tables(with: "zaphod").isEmpty)
             }
         }
     }

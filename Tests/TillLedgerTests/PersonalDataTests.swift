@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillSQL
 import TillTestDatabases
@@ -39,6 +40,32 @@ import TillTestDatabases
         #expect(omitted.subtracting(personal).isEmpty, "\(omitted.subtracting(personal).sorted())")
         #expect(shown.isDisjoint(with: omitted), "\(shown.intersection(omitted).sorted())")
         #expect(Set(CustomerExport.omitted.keys) == Set(CustomerExport.omissions.map(\.what)))
+    }
+
+    @Test(
+        "The page names every table that holds personal data, and every list and omission of an export",
+        arguments: ["docs/personal-data.md", "docs/personal-data.zh-CN.md"])
+    func documented(_ page: String) throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: root.appendingPathComponent(page), encoding: .utf8)
+        let shared: Set<String> = [
+            // "Orders, payments, grants, …: several".
+            "grants", "grant_owners", "ownership_basis", "distrusted_receipts", "transfer_points", "subscriptions",
+            "balances", "reminders", "quarantine_reasons", "consumption_requests", "differences", "erasures",
+            // What Apple signed, beside the tables that the page names.
+            "waiting_receipts", "foreign_notifications", "unmatched_tokens", "apple_tasks", "apple_chains",
+        ]
+        let personal = PersonalData.tables.filter { table in table.columns.contains { $0.holding.isPersonal } }
+        for table in personal where !shared.contains(table.name) {
+            #expect(text.contains("`\(table.name)`"), "\(table.name)")
+        }
+        for table in personal where table.columns.contains(where: { !$0.holding.isKept }) {
+            #expect(text.contains("`\(table.name)`"), "\(table.name) is not described, and an erasure changes it")
+        }
+        for name in CustomerExport.lists + CustomerExport.omissions.map(\.what) {
+            #expect(text.contains("`\(name)`"), "\(name)")
+        }
     }
 
     @Test("Tables whose rows are never edited keep what they hold")

@@ -169,6 +169,11 @@ private struct Replay {
         self.call = call
     }
 
+    private static let isInUse = CommandError(
+        LocalizedText(
+            en: "a server uses the ledger: stop it first, so that it serves only after the erasures",
+            zh: "账本正由服务器使用：请先停止服务器，等清单上的人全部抹除之后再启动"))
+
     func run(_ list: String) async throws -> ExitCode {
         guard fileExists(list) else {
             throw CommandError(
@@ -180,16 +185,11 @@ private struct Replay {
         } catch {
             throw CommandError(error.sentence)
         }
-        guard let own = try await OwnLedger(configuration, call) else {
-            throw CommandError(
-                LocalizedText(
-                    en: "a server uses the ledger: stop it first. It must not serve before everyone on the list is "
-                        + "erased again",
-                    zh: "账本正由服务器使用：请先停止服务器，等清单上的人全部抹除之后再启动"))
-        }
-        let key = erasure.key
+        guard let own = try await OwnLedger(configuration, call) else { throw Self.isInUse }
+        let (key, location) = (erasure.key, configuration.database)
         let result = try await own.use { server in
-            try await Erasures(server.database, key: key).replay(lines, at: call.process.clock())
+            guard try await server.database.read({ try location.countServers($0) }) == 0 else { throw Self.isInUse }
+            return try await Erasures(server.database, key: key).replay(lines, at: call.process.clock())
         }
         if call.wantsJSON {
             call.console.print(

@@ -3,8 +3,8 @@ import TillBilling
 import TillCrypto
 import TillJSON
 import TillLedger
-import TillSQL
 import TillServer
+import TillTestDatabases
 import TillThreads
 
 /// A shop whose server can erase customers, and a customer who leaves data in every place where the ledger keeps some.
@@ -111,30 +111,6 @@ struct PersonalDataShop {
         }
     }
 
-    // MARK: What the ledger holds
-
-    /// The tables that contain a text in any row, also in bytes.
-    func tables(with text: String) async throws -> Set<String> {
-        try await shop.ledger.read { connection in
-            var found: Set<String> = []
-            for table in CopiedTable.all {
-                for row in try table.read(after: nil, limit: 1_000_000, connection) {
-                    let holds = row.contains { value in
-                        switch value {
-                        case .text(let held): held.contains(text)
-                        case .blob(let held): String(decoding: held, as: UTF8.self).contains(text)
-                        case .integer, .null: false
-                        }
-                    }
-                    if holds { found.insert(table.text) }
-                }
-            }
-            let answers = try connection.query("SELECT credential, path, body FROM idempotency_keys", []) { row in
-                row.text("credential") + " " + row.text("path") + " "
-                    + (row.isNull("body") ? "" : String(decoding: row.blob("body"), as: UTF8.self))
-            }
-            if answers.contains(where: { $0.contains(text) }) { found.insert("idempotency_keys") }
-            return found
-        }
-    }
+    /// The tables of the ledger that contain a text.
+    func tables(with text: String) async throws -> Set<String> { try await shop.ledger.tables(with: text) }
 }
