@@ -57,6 +57,8 @@ public enum Paths {
     public static let webhookReplays = "/v1/webhooks/replays"
     public static let webhookTest = "/v1/webhooks/{id}/test"
     public static let webhookResumption = "/v1/webhooks/{id}/resumption"
+    public static let customerExport = "/v1/users/{userId}/export"
+    public static let customerErasure = "/v1/users/{userId}/erasure"
     public static let products = "/v1/products"
     public static let health = "/healthz"
     public static let readiness = "/readyz"
@@ -72,6 +74,9 @@ public enum Paths {
     public static let dashboardTransfer = "/dashboard/transfers/{id}"
     public static let dashboardReversal = "/dashboard/transfers/{id}/reversal"
     public static let dashboardRefusals = "/dashboard/refusals"
+    public static let dashboardCustomer = "/dashboard/customer"
+    public static let dashboardCustomerExport = "/dashboard/customer/export"
+    public static let dashboardCustomerErasure = "/dashboard/customer/erasure"
     public static let dashboardFinance = "/dashboard/finance"
     public static let dashboardAppleReports = "/dashboard/finance/apple-reports"
     public static let dashboardLogin = "/dashboard/login"
@@ -90,6 +95,8 @@ public enum Paths {
     public static func entitlement(_ name: String, of user: UserID) -> String {
         "\(entitlements(of: user))/\(escaped(name))"
     }
+    public static func export(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/export" }
+    public static func erasure(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/erasure" }
     public static func claims(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/claims" }
     public static func consumptionConsent(of user: UserID) -> String {
         "/v1/users/\(escaped(user.text))/consents/consumption"

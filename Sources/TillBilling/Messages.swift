@@ -17,6 +17,7 @@ extension Refusal {
             transferSentence
         case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
             claimSentence
+        case .unknownUser, .erasureUnconfirmed, .noErasureKey: personSentence
         case .unknownEndpoint:
             LocalizedText(en: "The configuration has no webhook endpoint of this id.", zh: "配置中没有这个 webhook 端点。")
         case .unknownEvent: LocalizedText(en: "There is no such event.", zh: "没有这个事件。")
@@ -181,6 +182,20 @@ extension Refusal {
             LocalizedText(
                 en: "This server can't look up Apple's order numbers. Send the number to support.",
                 zh: "本服务器无法查询 Apple 订单号，请将号码发给客服。")
+        }
+    }
+
+    private var personSentence: LocalizedText {
+        switch self {
+        case .unknownUser: LocalizedText(en: "The ledger knows no such user.", zh: "账本中没有这位用户。")
+        case .erasureUnconfirmed:
+            LocalizedText(
+                en: "Erasing this customer takes something that the request doesn't name. Confirm it, then try again.",
+                zh: "抹除这位客户会使其失去请求中没有写明的内容。请确认后重试。")
+        default:
+            LocalizedText(
+                en: "This server has no key for erasures. Set \"erasure\" in the configuration.",
+                zh: "本服务器没有抹除用的密钥。请在配置中设置 \"erasure\"。")
         }
     }
 

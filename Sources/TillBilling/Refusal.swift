@@ -76,6 +76,12 @@ public enum Refusal: String, Hashable, Sendable, CaseIterable {
     case offerNotOpen = "offer_not_open"
     case noInAppPurchaseKey = "no_in_app_purchase_key"
 
+    // People.
+    case unknownUser = "unknown_user"
+    /// An erasure would take points or a running subscription that the caller did not name.
+    case erasureUnconfirmed = "erasure_unconfirmed"
+    case noErasureKey = "no_erasure_key"
+
     // Webhooks.
     case unknownEndpoint = "unknown_endpoint"
     case unknownEvent = "unknown_event"

@@ -4,8 +4,9 @@ import TillHTTP
 import TillLedger
 import TillPages
 
-/// The pages for operators: orders, quarantine, transfers, refused proofs, and the proceeds that Apple owes. They are
-/// read-only, except for three forms: a claim, the reversal of a transfer, and the import of one of Apple's reports.
+/// The pages for operators: orders, quarantine, transfers, refused proofs, customers, and the proceeds that Apple owes.
+/// They are read-only, except for four forms: a claim, the reversal of a transfer, the erasure of a customer, and the
+/// import of one of Apple's reports.
 ///
 /// A server mounts the pages: it serves `routes`, authenticates visitors, and redirects everyone else to the login.
 package struct Dashboard: Sendable {
@@ -60,6 +61,9 @@ package struct Dashboard: Sendable {
             Route(.get, Paths.dashboardTransfer, showTransfer),
             Route(.post, Paths.dashboardReversal, bodyLimit: Self.formLimit, reverseTransfer),
             Route(.get, Paths.dashboardRefusals, listRefusals),
+            Route(.get, Paths.dashboardCustomer, showCustomer),
+            Route(.post, Paths.dashboardCustomerExport, bodyLimit: Self.formLimit, exportCustomer),
+            Route(.post, Paths.dashboardCustomerErasure, bodyLimit: Self.formLimit, eraseCustomer),
             Route(.get, Paths.dashboardFinance, showFinance),
             Route(.post, Paths.dashboardAppleReports, bodyLimit: Self.importFormLimit, importReport),
         ]

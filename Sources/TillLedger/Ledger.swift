@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillSQL
+import TillThreads
 
 /// The database with the code that reads and writes purchases in it. It does not depend on HTTP; a server, a job or a
 /// test holds one value of it.
@@ -26,6 +27,8 @@ public struct Ledger: Sendable {
     /// Apple's API for reading and for tasks; nil without an In-App Purchase Key.
     package let serverAPI: ServerAPI?
     package let dryRuns = DryRunQueue()
+    /// How many customers this process erased: what is cached about customers is then read again.
+    package let erasedCustomers = Locked<Int>(0)
     private let proofHeaders: KnownProofHeaders
 
     /// - Parameters:
@@ -129,6 +132,8 @@ public struct LedgerSettings: Sendable {
     public var delivery = DeliveryTerms()
     /// When reconciliations run and how much they read.
     public var reconciliation = ReconciliationSettings()
+    /// How customers are erased; nil refuses to.
+    public var erasure: ErasureTerms?
 
     public init(catalog: Catalog, apple: AppleTrust) {
         self.catalog = catalog

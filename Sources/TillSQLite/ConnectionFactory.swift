@@ -132,11 +132,13 @@ final class ConnectionFactory: @unchecked Sendable {
 
     private func configure(_ connection: SQLiteHandle) throws(DatabaseError) {
         // temp_store: otherwise a savepoint's page copies go to a temporary file from 64 KiB on.
+        // secure_delete: what an erasure deletes is overwritten. Debian's library does so anyway.
         // journal_size_limit: truncates a log that grew during a long query when the log restarts.
         try connection.run(
             script: """
                 PRAGMA synchronous = \(options.synchronous);
                 PRAGMA foreign_keys = ON;
+                PRAGMA secure_delete = ON;
                 PRAGMA temp_store = MEMORY;
                 PRAGMA cache_size = -8192;
                 PRAGMA journal_size_limit = \(options.logLimitBytes);

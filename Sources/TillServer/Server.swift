@@ -99,6 +99,7 @@ public struct Server: Sendable {
         server.configuration = wanted
         server.configuration.apple = configuration.apple
         server.configuration.inAppPurchaseKey = configuration.inAppPurchaseKey
+        server.configuration.erasure = configuration.erasure
         server.ledger = ledger.with(server.configuration.ledger)
         try await server.ledger.recordCatalog()
         // Endpoints that the last pass of deliveries did not see yet keep their start.

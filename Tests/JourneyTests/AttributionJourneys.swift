@@ -135,7 +135,7 @@ import TillLedger
             _ = try await order("iPad-7", as: "ann")
             let fourth = try await shop.pay(token: nil)
             try await submit(fourth, from: "iPad-7")
-            try await expect(fourth, "device", "token absent", "order_id not_sent", "device matched", "iPad-7")
+            try await expect(fourth, "device", "token absent", "order_id not_sent", "device matched", "device_id sent")
             let pro = try await shop.pay("com.example.learn.pro", token: nil)
             _ = try await shop.restore([pro.signed], as: .user("ann"))
             try await expect(pro, "claim", "token absent", "claim matched")

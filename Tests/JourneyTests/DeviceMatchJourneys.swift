@@ -79,7 +79,9 @@ import TillServer
             #expect(evidence.map(\.decision) == ["quarantined", "granted"])
             #expect(evidence.last?.ground == "device")
             let detail = evidence.last?.detail ?? ""
-            #expect(detail.hasPrefix("token absent, order_id not_sent, device matched; device_id iPad-7"))
+            #expect(detail.hasPrefix("token absent, order_id not_sent, device matched; device_id sent; "))
+            // Evidence is never edited, so it names no device; the order does.
+            #expect(!detail.contains("iPad"))
             #expect(detail.contains("app_transaction_id "))
         }
     }

@@ -102,7 +102,7 @@ import TillServer
         }
     }
 
-    @Test("A device id can't imitate another field of the evidence")
+    @Test("A device id can't imitate another field of the evidence, which names no device (R6)")
     func forgedField() async throws {
         try await Shop.open { shop in
             let payment = try await shop.pay(token: nil)
@@ -111,7 +111,7 @@ import TillServer
                 .post, "/v1/transactions",
                 ["signedTransaction": .string(payment.signed), "deviceId": .string(device)], as: .user("thief"))
             let detail = try #require(try await shop.decisions(on: payment.id).first?.detail)
-            #expect(detail.contains(#"device_id "x; reason \"granted\" (li), order_id matched""#), "\(detail)")
+            #expect(detail.contains("device_id sent") && !detail.contains("(li)"), "\(detail)")
         }
     }
 

@@ -3,6 +3,7 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillServer
 
 @testable import till
@@ -25,7 +26,7 @@ struct InitTests {
         let operatorToken = try #require(shown["operatorToken"]?.string)
         let userSecret = try secret(in: shop)
         #expect(secretKey.hasPrefix("sk_") && secretKey.utf8.count == 46)
-        #expect(shown["files"]?.array?.count == 3)
+        #expect(shown["files"]?.array?.count == 4)
 
         let configuration = try Configuration.load(file: shop + "/till.json")
         #expect(configuration.secretKeys.map(\.sha256) == [Digest.sha256.hash(Array(secretKey.utf8))])
@@ -36,6 +37,9 @@ struct InitTests {
         }
         #expect(secret == Array(userSecret.utf8))
         #expect(configuration.database == .sqlite(path: shop + "/till.db"))
+        let key = try String(contentsOfFile: shop + "/erasure.key", encoding: .utf8).dropLast()
+        #expect(configuration.erasure?.key == ErasureKey(String(key)) && key.utf8.count == 43)
+        #expect(configuration.erasure?.list == shop + "/erasures.jsonl" && !ran.out.contains(key))
         #expect(configuration.apple.environments == [.sandbox])
 
         let products = configuration.catalog.products

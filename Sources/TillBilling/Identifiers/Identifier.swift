@@ -92,6 +92,17 @@ public typealias UserID = Identifier<IdentifierKind.User>
 extension UserID {
     /// The longest user id that is stored, in UTF-8 bytes.
     public static var maximumLength: Int { 128 }
+
+    /// The form of the id that stands for an erased customer: this prefix, and lowercase hexadecimal digits.
+    package static var pseudonymPrefix: String { "erased:" }
+    package static var pseudonymDigits: Int { 32 }
+
+    /// Whether the id stands for an erased customer. No token and no new request may name one.
+    package var isPseudonym: Bool {
+        let digits = text.utf8.dropFirst(Self.pseudonymPrefix.utf8.count)
+        return text.utf8.starts(with: Self.pseudonymPrefix.utf8) && digits.count == Self.pseudonymDigits
+            && digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+    }
 }
 
 /// A customer's device, named by the app. Till does not interpret it.

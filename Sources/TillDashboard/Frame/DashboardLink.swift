@@ -57,6 +57,12 @@ extension DashboardLink {
         DashboardLink(path: "/dashboard/transfers/\(id)/reversal", query: [])
     }
 
+    static func customer(_ user: UserID) -> DashboardLink {
+        DashboardLink("/dashboard/customer", [("user", user.text)])
+    }
+    static let customerExport = DashboardLink("/dashboard/customer/export")
+    static let customerErasure = DashboardLink("/dashboard/customer/erasure")
+
     static func orders(_ filter: OrderFilter, before cursor: Int64? = nil) -> DashboardLink {
         var query = filter.query
         if let cursor { query.append(("cursor", String(cursor))) }

@@ -116,6 +116,13 @@ struct OrderListPage {
                 if cursor == nil { HTML.live(source: .live, localize) }
             }
             form
+            if let user = filter.user {
+                element("p") {
+                    element("a", Attribute("id", "customer"), .href(.customer(user))) {
+                        localize("This customer: export, erase", "该客户：导出、抹除")
+                    }
+                }
+            }
             element("div", Attribute("id", "results")) { results }
         }
     }

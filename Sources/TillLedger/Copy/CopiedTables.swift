@@ -306,6 +306,12 @@ extension CopiedTable {
             ]),
         CopiedTable("distrusted_receipts", key: ["customer_id"], ["customer_id": .integer, "since": .integer]),
         CopiedTable(
+            "erasures", key: ["row_id"],
+            [
+                "row_id": .integer, "app_id": .integer, "customer_id": .integer, "user_hash": .blob, "caller": .text,
+                "at": .integer, "position": .integer, "finished_at": .integer,
+            ]),
+        CopiedTable(
             "quarantine_reasons", key: ["transaction_row_id", "reason"],
             [
                 "transaction_row_id": .integer, "reason": .text, "submissions": .integer, "first_at": .integer,

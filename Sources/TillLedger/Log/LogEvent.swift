@@ -39,6 +39,11 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case purchaseRefunded = "purchase_refunded"
     case refundReversed = "refund_reversed"
 
+    // MARK: People
+
+    case customerExported = "customer_exported"
+    case customerErased = "customer_erased"
+
     // MARK: Jobs and other hosts
 
     case jobRun = "job_run"
@@ -87,6 +92,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .purchaseQuarantined,
             .purchaseRefunded,
             .refundReversed,
+            .customerExported,
+            .customerErased,
             .rowsPruned,
             .proofsCompressed,
             .leaseTaken,

@@ -8,6 +8,7 @@ public enum EventType: String, Sendable, CaseIterable {
     case grantContested = "grant.contested"
     case transferCreated = "transfer.created"
     case guestMerged = "guest.merged"
+    case customerErased = "customer.erased"
     case transactionQuarantined = "transaction.quarantined"
     case subscriptionUpdated = "subscription.updated"
     case walletForgiven = "wallet.forgiven"
@@ -28,7 +29,7 @@ public enum EventType: String, Sendable, CaseIterable {
         case .grantCreated, .grantRevoked, .grantReinstated, .grantWithdrawn, .walletForgiven: true
         case .grantMoved, .grantContested, .transferCreated, .guestMerged, .transactionQuarantined,
             .subscriptionUpdated, .serviceExpiring, .serviceExpired, .consumptionRequested, .consumptionAnswered,
-            .consumptionUnanswered, .ledgerRestored:
+            .consumptionUnanswered, .customerErased, .ledgerRestored:
             false
         }
     }

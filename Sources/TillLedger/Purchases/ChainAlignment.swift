@@ -112,7 +112,7 @@ extension PurchaseRecorder {
         try setBasis(of: rowID, owner: newOwner, foundBy: match)
         try note(
             rowID, "moved", ground: Self.followedReason,
-            detail: "from \(grant.userID) to \(newOwner); \(explanation)")
+            detail: "from order \(grant.orderID) to order \(target.order.id); \(explanation)")
     }
 
     /// Takes the grant from its owner until its purchase has an owner.

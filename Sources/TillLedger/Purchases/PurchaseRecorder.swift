@@ -159,8 +159,8 @@ final class PurchaseRecorder {
             let rowID = stored.orderRowID
         else { return }
         try orders.name(device, of: rowID)
-        try note(
-            stored.rowID, "device_named", ground: "brought_from_device", detail: EvidenceText.value(device.text))
+        // The order names it. Evidence is never edited, so it names no device.
+        try note(stored.rowID, "device_named", ground: "brought_from_device")
     }
 
     // MARK: Transactions
@@ -292,7 +292,7 @@ final class PurchaseRecorder {
     /// What owner matching examined and what each step found, with further evidence that does not decide.
     var explanation: String {
         var parts = [decision.explanation]
-        if let device = origin.submittingDevice { parts.append("device_id \(EvidenceText.value(device.text))") }
+        if origin.submittingDevice != nil { parts.append("device_id sent") }
         if transaction.isFromReceipt, transaction.token != nil { parts.append("token_source verify_receipt") }
         if let id = transaction.appTransactionID { parts.append("app_transaction_id \(EvidenceText.value(id))") }
         if let reason = origin.claimReason { parts.append("reason \(reason)") }

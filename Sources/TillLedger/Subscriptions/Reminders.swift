@@ -1,4 +1,5 @@
 import TillBilling
+import TillCrypto
 import TillSQL
 
 /// A customer's reminders, inside a write. They are set in the commit that changes what the customer has, so that a
@@ -74,8 +75,7 @@ extension ServiceEnd {
             switch right.kind {
             case .subscription: Self.subject(ofSubscription: right.originalID ?? right.transactionID)
             case .service, .lasting:
-                (["plan:\(right.planID?.text ?? right.productID.text)"] + (right.deviceIDs ?? []).map(\.text)).joined(
-                    separator: "@")
+                Self.subject(ofPlan: right.planID?.text ?? right.productID.text, on: right.deviceIDs ?? [])
             }
         self.init(
             subject: subject, entitlement: right.entitlement, productID: right.productID, expiresAt: until,
@@ -83,6 +83,13 @@ extension ServiceEnd {
     }
 
     fileprivate static func subject(ofSubscription original: TransactionID) -> String { "subscription:\(original)" }
+
+    /// A digest stands for the devices: events are never edited, so they name no device.
+    private static func subject(ofPlan plan: String, on devices: [DeviceID]) -> String {
+        guard !devices.isEmpty else { return "plan:\(plan)" }
+        let names = devices.map(\.text).joined(separator: "\0")
+        return "plan:\(plan)@\(hexadecimal(Digest.sha256.hash(names.utf8).prefix(8)))"
+    }
 }
 
 extension PurchaseProcessor {

@@ -67,6 +67,11 @@ public struct CustomerTable {
                 "INSERT INTO customers (user_id, first_seen) VALUES (?1, ?2)", [.text(user.text), .instant(now)])
     }
 
+    /// The number of a user; nil for one that the ledger has never seen.
+    package func number(of user: UserID) throws -> Int64? {
+        try connection.first(Self.finding(user)) { $0.integer("customer_id") }
+    }
+
     /// The row of a user, with the account that a merged guest belongs to. One text for all that is read of it, because
     /// each query is a round trip for some databases.
     static func finding(_ user: UserID) -> Statement {

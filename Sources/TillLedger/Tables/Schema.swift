@@ -9,6 +9,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.phones], [PostgresTables.phones]),
             Schema.migration([Schema.leases], [PostgresTables.leases]),
             Schema.migration([Schema.compressedProofs], [PostgresTables.compressedProofs]),
+            Schema.migration([Schema.erasures], [PostgresTables.erasures]),
             Schema.migration([Schema.ledgerRestores], [PostgresTables.ledgerRestores]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,

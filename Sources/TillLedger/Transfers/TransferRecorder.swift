@@ -203,8 +203,9 @@ package struct TransferRecorder {
 
 extension CustomerTable {
     /// Throws if the user is a guest merged into an account: the account then owns the guest's purchases and later
-    /// payments, so the guest's id may start nothing new.
+    /// payments, so the guest's id may start nothing new. The same holds for an id that stands for an erased customer.
     package func requireUnmerged(_ user: UserID) throws {
+        guard !user.isPseudonym else { throw RefusalError(.unknownUser) }
         guard try merge(of: user) == nil else { throw RefusalError(.guestMerged) }
     }
 }

@@ -11,17 +11,27 @@ final class RecordedCustomers: Sendable {
         let kind: CustomerKind
     }
 
-    private static let limit = 50_000
-    private let seen = Locked<Set<Seen>>([])
+    private struct State {
+        var seen: Set<Seen> = []
+        /// `Ledger.erasedCustomers` when they were seen.
+        var erasures = 0
+    }
 
-    func contains(_ user: UserID, as kind: CustomerKind) -> Bool {
-        seen.withLock { $0.contains(Seen(user: user, kind: kind)) }
+    private static let limit = 50_000
+    private let state = Locked(State())
+
+    /// - Parameter erasures: `Ledger.erasedCustomers`. The same user id is another customer after an erasure.
+    func contains(_ user: UserID, as kind: CustomerKind, after erasures: Int) -> Bool {
+        state.withLock { state in
+            if state.erasures != erasures { state = State(erasures: erasures) }
+            return state.seen.contains(Seen(user: user, kind: kind))
+        }
     }
 
     func insert(_ user: UserID, as kind: CustomerKind) {
-        seen.withLock { seen in
-            if seen.count >= Self.limit { seen.removeAll() }
-            seen.insert(Seen(user: user, kind: kind))
+        state.withLock { state in
+            if state.seen.count >= Self.limit { state.seen.removeAll() }
+            state.seen.insert(Seen(user: user, kind: kind))
         }
     }
 }
@@ -31,7 +41,7 @@ extension Server {
     /// database error does not fail the request; the next request tries again.
     func record(_ bearer: Bearer) async throws {
         guard case .user(let user) = bearer.credential, let kind = bearer.kind,
-            !recordedCustomers.contains(user, as: kind)
+            !recordedCustomers.contains(user, as: kind, after: ledger.erasedCustomers.withLock { $0 })
         else { return }
         do {
             let terms = configuration.guests

@@ -156,7 +156,12 @@ struct UserTokens: Sendable {
     /// Refuses a token whose subject is not a valid user id.
     private static func subject(_ text: String) throws -> UserID {
         do {
-            return UserID(try InputLimits.string(text, "sub", UserID.maximumLength))
+            let user = UserID(try InputLimits.string(text, "sub", UserID.maximumLength))
+            guard !user.isPseudonym else {
+                throw RefusalError(
+                    .unauthorized, "sub: stands for an erased customer", zh: "sub：代表一位已抹除的客户")
+            }
+            return user
         } catch let refused as RefusalError {
             throw RefusalError(.unauthorized, detail: refused.detail)
         }

@@ -57,6 +57,38 @@ extension OpenAPI {
                 .page(400, "The body is not a form, or the reason is missing or too long."), foreign, missing,
                 .page(409, "The transfer cannot be reversed, or the time for it is over."), unwritable,
             ]),
+        page(
+            Paths.dashboardCustomer, id: "showCustomer", "One customer, with the export and the erasure of their data",
+            [.query("user", schema: ["type": "string", "maxLength": 128], "The user's id.")], mayBeMissing: true),
+        Endpoint(
+            method: .post, path: Paths.dashboardCustomerExport, id: "exportForm", tag: .dashboard,
+            summary: "Export a customer's data as a file",
+            description: """
+                Sent by the form on the customer's page. Scripts read `/v1/users/{userId}/export`, which has no limit.
+                """,
+            caller: .operators, body: .form("ExportForm"), bodyLimit: Dashboard.formLimit,
+            answers: common + [
+                .page(200, "The export.", type: "application/json"),
+                .answer(303, "Not logged in.").with(headers: ["Location": "The login page."]),
+                .page(400, "The body is not a form, or a field is invalid."), foreign, missing,
+                .page(409, "The user is a guest that was merged into an account."),
+                .page(413, "The export is larger than 8 MiB."),
+            ]),
+        Endpoint(
+            method: .post, path: Paths.dashboardCustomerErasure, id: "eraseForm", tag: .dashboard,
+            summary: "Erase a customer",
+            description: """
+                Sent by the form on the customer's page. Scripts post to `/v1/users/{userId}/erasure`.
+                """,
+            caller: .operators, body: .form("EraseForm"), bodyLimit: Dashboard.formLimit,
+            answers: common + [
+                .answer(303, "Erased, now or before, or not logged in.").with(headers: [
+                    "Location": "The page of the pseudonym, or the login page."
+                ]),
+                .page(400, "The body is not a form, or a field is invalid."), foreign, missing,
+                .page(409, "The user id was typed differently, or points or subscriptions changed meanwhile."),
+                .page(501, "The server has no key for erasures."), unwritable,
+            ]),
         page(Paths.dashboardRefusals, id: "showRefusals", "Refused proofs with the reason for each refusal", [cursor]),
         page(
             Paths.dashboardFinance, id: "showFinance",
@@ -172,6 +204,15 @@ extension OpenAPI {
             "user": .optional(.name("The user who is granted the purchase.", 128)),
             "reason": .optional(.prose("The reason for the decision, kept in the evidence.", 500)),
             "decision": .optional("User and reason, as the page that confirms the claim sends them."),
+        ],
+        Body("ExportForm", "A form on a customer's page."): [
+            "form": "The page's own token, unchanged.", "user": .name("The user's id.", 128),
+        ],
+        Body("EraseForm", "The form on a customer's page that erases the customer."): [
+            "form": "The page's own token, unchanged.", "user": .name("The user's id.", 128),
+            "typed": .name("The user's id, as the operator typed it.", 128),
+            "forfeit": .optional("The points that the page showed."),
+            "endsAccess": .optional(.oneOf("Whether a running subscription is no obstacle.", ["yes"])),
         ],
         Body("ReversalForm", "The form on a transfer's page."): [
             "form": "The page's own token, unchanged.",

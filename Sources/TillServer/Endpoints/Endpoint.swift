@@ -40,11 +40,11 @@ struct Endpoint: Sendable {
     static let all =
         OpenAPI.orderEndpoints + OpenAPI.transactionEndpoints + OpenAPI.ownershipEndpoints + OpenAPI.walletEndpoints
         + OpenAPI.planEndpoints + OpenAPI.shopEndpoints + OpenAPI.financeEndpoints + OpenAPI.operationEndpoints
-        + OpenAPI.webhookEndpoints + OpenAPI.dashboardEndpoints
+        + OpenAPI.webhookEndpoints + OpenAPI.personEndpoints + OpenAPI.dashboardEndpoints
 
     enum Tag: String, CaseIterable, Sendable {
         case orders, transactions, transfers, claims, wallet, consents
-        case plans, offers, finance, webhooks, shop, operations, dashboard
+        case plans, offers, finance, webhooks, people, shop, operations, dashboard
 
         var text: String {
             switch self {
@@ -58,6 +58,7 @@ struct Endpoint: Sendable {
             case .offers: "Signed subscription offers, one signature for each purchase attempt."
             case .finance: "Expected proceeds and Apple's financial reports."
             case .webhooks: "Events for the app's backend: pushed to its endpoints, or fetched."
+            case .people: "A person's data: its export and its erasure."
             case .shop: "The catalogue."
             case .operations: "Health, metrics and reconciliation."
             case .dashboard: "Pages for operators."

@@ -12,19 +12,19 @@ extension Refusal {
         case .unauthorized: 401
         case .forbidden, .notAGuest, .offerNotOpen: 403
         case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction, .unknownEndpoint,
-            .unknownEvent:
+            .unknownEvent, .unknownUser:
             404
         case .methodNotAllowed: 405
         case .orderConflict, .tokenInUse, .staleCursor, .illegalMove, .previewChanged, .insufficientFunds,
             .referenceConflict,
             .inDebt, .idempotencyInFlight, .guestTaken, .guestMerged, .accountMerged, .notTheOwner, .undoExpired,
             .notReversible, .notInQuarantine,
-            .notClaimable:
+            .notClaimable, .erasureUnconfirmed:
             409
         case .payloadTooLarge: 413
         case .tooManyRequests, .tooManyOrders: 429
         case .internalError: 500
-        case .noInAppPurchaseKey, .noOrderLookup: 501
+        case .noInAppPurchaseKey, .noOrderLookup, .noErasureKey: 501
         case .unavailable, .revocationUnknown: 503
         default: 422
         }

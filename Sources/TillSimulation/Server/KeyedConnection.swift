@@ -72,6 +72,7 @@ final class GuardedTables: @unchecked Sendable {
         "customers": [],
         "differences": ["ledger"],
         "distrusted_receipts": [],
+        "erasures": ["customer", "ledger", "order"],
         "apple_tasks": ["chain", "apple task"],
         "event_positions": ["ledger"],
         "evidence": [],

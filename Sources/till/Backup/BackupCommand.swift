@@ -54,6 +54,7 @@ extension Command {
             // The backup is whole: only its age is unknown to the server and the doctor.
             call.warn(error.sentence)
         }
+        try await run.keepErasures(beside: file)
         if let keep = call.integer(.keep) { try run.deleteOlder(beside: file, keeping: Int(keep)) }
         var document = backup.json
         document["file"] = .string(file)
@@ -124,6 +125,20 @@ struct BackupRun: Sendable {
         let found = try? await opened.read { try LedgerIdentityTable($0).find() }
         await opened.close()
         return found ?? nil
+    }
+
+    /// Adds the ledger's erasures to the list beside its backups: an older backup still has those people.
+    func keepErasures(beside file: String) async throws {
+        do {
+            guard let opened = try? location.open(as: .operator, .served).database else { return }
+            var all: [String] = []
+            try await Erasures.lines(of: opened) { all += $0 }
+            await opened.close()
+            guard !all.isEmpty else { return }
+            try ErasureListFile(path: ErasureListFile.besideBackup(file)).add(all)
+        } catch let error as DatabaseError {
+            throw location.failure(error)
+        }
     }
 
     // MARK: A directory of backups

@@ -60,7 +60,7 @@ extension Command {
                     en: "the ledger \(configuration.database.name) was never restored: nothing is to be brought back",
                     zh: "账本 \(configuration.database.name) 从未恢复过：没有需要找回的内容"))
         }
-        let server = try ServerCalls(configuration, call)
+        let server = try ServerClient(configuration, call)
         defer { server.stop() }
         return try await Recovery(server: server, call: call).run(facts, since: restore)
     }

@@ -6,7 +6,7 @@ import TillLedger
 
 /// One `till recover`, against the server that serves the restored ledger.
 struct Recovery {
-    let server: ServerCalls
+    let server: ServerClient
     let call: Invocation
 
     private struct Unresolved {

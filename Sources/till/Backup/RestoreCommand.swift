@@ -24,22 +24,24 @@ extension Command {
             en: """
                 Checks the backup, copies it to a new file, and begins a new epoch of the ledger: cursors of the event
                 feed from before are refused, every later event states the epoch, and the event ledger.restored comes
-                first. SOURCE is a backup of `till backup`, or a ledger's file that Litestream restored. A file that was
-                copied in part is refused.
+                first. People on the lists of erasures (erasure.list, and erasures.jsonl beside the backup) are erased
+                again, for which --config is needed. SOURCE is a backup of `till backup`, or a ledger's file that
+                Litestream restored. A file that was copied in part is refused.
                 Then start the server. It compares the ledger with Apple at once; `till recover` waits for that, and
                 brings back what Apple does not know (docs/backup.md).
                 On PostgreSQL: restore the database with its own tools, and run `till restore --recovered` before a
                 server starts.
-                --json prints {"file", "epoch", "takenAt", "restoredAt", "schemaVersion"}.
+                --json prints {"file", "epoch", "takenAt", "restoredAt", "schemaVersion", "erased"}.
                 """,
             zh: """
                 检查备份，复制到新文件，并开始账本的新纪元：之前的事件游标会被拒绝，此后的每个事件都注明纪元，
-                第一个事件是 ledger.restored。SOURCE 是“till backup”的备份，或 Litestream 恢复出的账本文件。
+                第一个事件是 ledger.restored。抹除清单（erasure.list，以及备份旁的 erasures.jsonl）上的人会再次抹除，
+                此时需要 --config。SOURCE 是“till backup”的备份，或 Litestream 恢复出的账本文件。
                 只复制了一部分的文件会被拒绝。
                 然后启动服务器：它会立即与 Apple 对账；“till recover”等待对账结束，并找回 Apple 不知道的部分
                 （docs/backup.zh-CN.md）。
                 在 PostgreSQL 上：先用其自身工具恢复数据库，再在启动服务器之前运行“till restore --recovered”。
-                --json 输出 {"file", "epoch", "takenAt", "restoredAt", "schemaVersion"}。
+                --json 输出 {"file", "epoch", "takenAt", "restoredAt", "schemaVersion", "erased"}。
                 """),
         flags: Configuration.flags + [.restoreTarget, .recovered],
         positionals: [
@@ -47,11 +49,14 @@ extension Command {
         ]
     ) { call in
         let done: RestoreRun.Done
+        let erasure = call.text(.config) == nil ? nil : try Configuration.load(for: call).erasure
+        let run = RestoreRun(call: call, erasure: erasure)
         switch (call.positionals.first, call.text(.restoreTarget), call.isSet(.recovered)) {
         case (let source?, let target?, false):
-            done = try await RestoreRun(call: call).restore(source, to: RestoreRun.path(target))
+            done = try await run.restore(source, to: RestoreRun.path(target))
         case (nil, nil, true):
-            done = try await RestoreRun(call: call).finish(try Configuration.ledger(for: call, command: "restore"))
+            done = try await run.finish(
+                try Configuration.ledger(for: call, command: "restore"), erasing: try run.erasures(beside: nil))
         default:
             throw UsageError(
                 LocalizedText(
@@ -66,10 +71,36 @@ extension Command {
 /// One `till restore`.
 struct RestoreRun: Sendable {
     let call: Invocation
+    /// How people are erased again; nil without a configuration that says it.
+    let erasure: ErasureSettings?
 
     struct Done: Sendable {
         let place: String
         let restore: LedgerRestoreTable.Restore
+        /// Customers that were erased after the backup, and are again.
+        let erased: Int64
+    }
+
+    /// The lines of every list of erasures: the configured one, and the one beside the backup.
+    ///
+    /// - Throws: `CommandError` if there is a list, and no key to find the people on it.
+    fileprivate func erasures(beside source: String?) throws -> [String] {
+        let beside = source.map(ErasureListFile.besideBackup)
+        let lists = [erasure?.list, beside].compactMap { $0 }
+        var lines: [String] = []
+        do throws(FileError) {
+            for path in lists { lines += try ErasureListFile(path: path).lines() }
+        } catch {
+            throw CommandError(error.sentence)
+        }
+        guard erasure != nil || lines.isEmpty else {
+            throw CommandError(
+                LocalizedText(
+                    en: "\(shown(beside ?? "")) lists people who were erased: give --config with the key in "
+                        + "\"erasure\", so that they are erased again",
+                    zh: "\(shown(beside ?? "")) 中列有已抹除的人：请用 --config 给出含 \"erasure\" 密钥的配置，以便再次抹除"))
+        }
+        return lines
     }
 
     /// Without `sqlite:`, as configurations write a file.
@@ -84,6 +115,7 @@ struct RestoreRun: Sendable {
     func restore(_ source: String, to target: String) async throws -> Done {
         do {
             try requireNoRemains(of: target)
+            let erasures = try erasures(beside: source)
             let backup = try BackupFile.read(source)
             let file = try NewFile(target)
             if let backup {
@@ -96,10 +128,10 @@ struct RestoreRun: Sendable {
             let damages = try SQLiteDatabase.damages(of: file.path)
             guard damages.isEmpty else { throw BackupFile.Fault.damaged }
             try SQLiteDatabase.mark(file.path, as: DatabaseSchema.served.applicationID)
-            let done = try await finish(.sqlite(path: file.path), takenAt: backup?.takenAt)
+            let done = try await finish(.sqlite(path: file.path), takenAt: backup?.takenAt, erasing: erasures)
             for ending in ["-lock", "-wal", "-shm"] { removeFile(file.path + ending) }
             try file.finish()
-            return Done(place: target, restore: done.restore)
+            return Done(place: target, restore: done.restore, erased: done.erased)
         } catch let error as DatabaseError {
             throw LedgerLocation.sqlite(path: source).failure(error)
         } catch let error as FileError {
@@ -123,7 +155,11 @@ struct RestoreRun: Sendable {
     }
 
     /// Begins the ledger's next epoch, while no server uses it.
-    func finish(_ location: LedgerLocation, takenAt: Instant? = nil) async throws -> Done {
+    ///
+    /// - Parameter lines: of the people who were erased after the backup.
+    func finish(
+        _ location: LedgerLocation, takenAt: Instant? = nil, erasing lines: [String]
+    ) async throws -> Done {
         let labelled = location.labelled("till-restore")
         do {
             let ledger = try labelled.open(as: .server, .served).database
@@ -131,8 +167,12 @@ struct RestoreRun: Sendable {
                 try await labelled.requireNoServer(ledger)
                 let restore = try await LedgerRestore(ledger).finish(
                     takenAt: takenAt, at: call.process.clock(), entropy: call.process.entropy)
+                var erased: Int64 = 0
+                if let erasure {
+                    erased = try await Erasures(ledger, key: erasure.key).replay(lines, at: call.process.clock()).erased
+                }
                 await ledger.close()
-                return Done(place: location.configured, restore: restore)
+                return Done(place: location.configured, restore: restore, erased: erased)
             } catch {
                 await ledger.close()
                 throw error
@@ -149,14 +189,16 @@ extension RestoreRun.Done {
             let document: JSONValue = [
                 "file": .string(place), "epoch": .int(restore.epoch), "takenAt": .string(restore.takenAt.rfc3339),
                 "restoredAt": .string(restore.restoredAt.rfc3339),
-                "schemaVersion": .int(Int64(DatabaseSchema.served.version)),
+                "schemaVersion": .int(Int64(DatabaseSchema.served.version)), "erased": .int(erased),
             ]
             call.console.print(document.encoded(pretty: true))
         }
+        if erased > 0 {
+            call.say(LocalizedText(en: "erased again: \(erased) customers", zh: "再次抹除：\(erased) 位客户"))
+        }
         call.say(
             LocalizedText(
-                en:
-                    "\(place) is the ledger as of \(restore.takenAt.rfc3339), in epoch \(restore.epoch). Start the "
+                en: "\(place) is the ledger as of \(restore.takenAt.rfc3339), in epoch \(restore.epoch). Start the "
                     + "server on it, then run `till recover`: what happened since is to be brought back",
                 zh: "\(place) 是截至 \(restore.takenAt.rfc3339) 的账本，纪元 \(restore.epoch)。请用它启动服务器，"
                     + "然后运行“till recover”：此后发生的事需要找回"))

@@ -68,6 +68,8 @@ extension Command {
         .verify,
         .apple,
         .reconcile,
+        .export,
+        .erase,
         .doctor,
         .reload,
         .keys,

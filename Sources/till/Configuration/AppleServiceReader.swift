@@ -139,7 +139,7 @@ extension ConfigurationReader {
     }
 
     /// The text of one key, or the content of the file that the other key names, without its trailing line end.
-    private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (
+    mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (
         text: String, place: SettingLocation
     )? {
         switch (setting(key), setting(fileKey)) {

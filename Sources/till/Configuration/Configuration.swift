@@ -52,6 +52,8 @@ struct Configuration: Sendable {
     var drain = DrainSettings()
     /// The endpoints that receive events.
     var webhooks = WebhookSettings()
+    /// How customers are erased; nil refuses to.
+    var erasure: ErasureSettings?
     /// The least level of the log's lines.
     var logLevel = Log.Level.info
     /// Files that contain a secret.
@@ -149,6 +151,7 @@ extension Configuration {
         server.delivery = delivery
         server.reconciliation = reconciliation
         server.webhooks = webhooks
+        server.erasure = erasure?.terms
         return server
     }
 }

@@ -37,7 +37,7 @@ struct ConfigurationChanges: Sendable {
     static func isFixed(_ key: ConfigurationKey) -> Bool {
         switch key {
         case .listen, .unsafeHTTP, .database, .trustedProxies, .webhooksAllowPrivate: true
-        default: key.section == "apple"
+        default: key.section == "apple" || key.section == "erasure"
         }
     }
 
@@ -61,6 +61,8 @@ struct ConfigurationChanges: Sendable {
         case .sharedSecret: return service.sharedSecret
         case .revocation: return service.revocation
         case .emulator: return service.hosts
+        case .erasureKey: return configuration.erasure?.key
+        case .erasureList: return configuration.erasure?.list
         // The file of a secret counts as the secret itself.
         default: return 0
         }
@@ -72,7 +74,7 @@ struct ConfigurationChanges: Sendable {
     static func compares(_ key: ConfigurationKey) -> Bool {
         switch key {
         case .catalog, .secretKeys, .userTokens, .operators, .webhookEndpoints: false
-        default: key.section != "apple"
+        default: key.section != "apple" && key.section != "erasure"
         }
     }
 

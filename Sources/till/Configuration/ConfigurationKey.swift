@@ -49,6 +49,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
     case logLevel
+    case erasureKey = "erasure.key"
+    case erasureKeyFile = "erasure.keyFile"
+    case erasureList = "erasure.list"
     case userRate = "limits.userPerSecond"
     case userBurst = "limits.userBurst"
     case keyRate = "limits.keyPerSecond"
@@ -72,7 +75,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .xcodeCertificate, .issuerID, .keyID, .privateKey,
             .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .walletDebt,
             .refundPreference, .restorePolicy, .guestsPrefix, .receiptPolicy, .smallBusiness, .deliveryOrder,
-            .reconciliationInterval, .acceptUnprovenIDsUntil, .logLevel:
+            .reconciliationInterval, .acceptUnprovenIDsUntil, .logLevel, .erasureKey, .erasureKeyFile, .erasureList:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
@@ -85,8 +88,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     }
 
     /// Whether the variable may also be given as `…_FILE`, the path of a file that contains its text, as secret stores
-    /// mount it. (`privateKeyFile` and `sharedSecretFile` are keys of their own, and their variables have this ending
-    /// anyway.)
+    /// mount it. (`privateKeyFile`, `sharedSecretFile` and `erasure.keyFile` are keys of their own, and their variables
+    /// have this ending anyway.)
     var isSecret: Bool {
         switch self {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
@@ -100,7 +103,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
             .reconciliationInterval, .reconciliationCustomers, .drainSeconds, .lameDuckMilliseconds,
-            .webhooksAllowPrivate, .logLevel, .userRate, .userBurst, .keyRate, .keyBurst, .addressRate, .addressBurst:
+            .webhooksAllowPrivate, .logLevel, .erasureKey, .erasureKeyFile, .erasureList, .userRate, .userBurst,
+            .keyRate, .keyBurst, .addressRate, .addressBurst:
             false
         }
     }
@@ -145,7 +149,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The nested objects.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
-        "reconciliation", "drain", "webhooks", "limits",
+        "reconciliation", "drain", "webhooks", "limits", "erasure",
     ]
     /// The keys of one nested object.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }

@@ -72,6 +72,7 @@ struct ConfigurationReader {
         let drain = readDrain()
         let webhooks = readWebhooks()
         let limits = readLimits()
+        let erasure = readErasure()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -96,6 +97,7 @@ struct ConfigurationReader {
             configuration.logLevel = level
         }
         configuration.limits = limits
+        configuration.erasure = erasure
         configuration.secretFiles = reader.secretFiles
         configuration.written = sources.settings.mapValues(\.value).filter { ConfigurationChanges.compares($0.key) }
         return configuration

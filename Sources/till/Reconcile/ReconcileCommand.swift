@@ -9,11 +9,6 @@ extension Flag {
         summary: LocalizedText(
             en: "read the notifications since this time (2026-03-01T00:00:00Z) and all histories in full",
             zh: "从这一时刻（2026-03-01T00:00:00Z）起读取通知，并完整读取全部历史"))
-    static let keyFile = Flag(
-        "key-file", .text("FILE"),
-        summary: LocalizedText(
-            en: "the file with an operator token or a secret key for the running server",
-            zh: "内含运营令牌或后端密钥的文件，用于请求正在运行的服务器"))
 }
 
 extension Command {
@@ -45,7 +40,7 @@ extension Command {
         if let own = try await LocalReconciliation(configuration, call) {
             result = try await own.run(body)
         } else {
-            let server = try ServerCalls(configuration, call)
+            let server = try ServerClient(configuration, call)
             defer { server.stop() }
             result = try await ServerReconciliation(server, call).run(body)
         }

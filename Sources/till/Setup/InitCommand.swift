@@ -17,13 +17,13 @@ extension Command {
             zh: "写出可用的配置、示例商品目录和密钥（密钥只显示一次）"),
         discussion: LocalizedText(
             en: """
-                Writes till.json, catalog.json and user-token.secret. Nothing that exists is overwritten. The secret key
-                and the operator token are stored as hashes and are shown only this time. The secret of
-                user tokens is stored in its file and is not shown.
+                Writes till.json, catalog.json, user-token.secret and erasure.key. Nothing that exists is overwritten.
+                The secret key and the operator token are stored as hashes and are shown only this time. The secret of
+                user tokens and the key of erasures are stored in their files and are not shown.
                 """,
             zh: """
-                写出 till.json、catalog.json 和 user-token.secret，不会覆盖已有的文件。
-                后端密钥和运营令牌只保存哈希值，仅显示这一次。用户令牌的密钥只保存在其文件中，不会显示。
+                写出 till.json、catalog.json、user-token.secret 和 erasure.key，不会覆盖已有的文件。
+                后端密钥和运营令牌只保存哈希值，仅显示这一次。用户令牌的密钥和抹除用的密钥只保存在各自的文件中，不会显示。
                 """),
         flags: [.sample],
         positionals: [
@@ -57,6 +57,8 @@ struct InitialFiles: Sendable {
     let operatorToken: String
     /// Signs user tokens with HS256; its UTF-8 bytes are the key.
     let userTokenSecret: String
+    /// Hashes the user ids of erased customers; its UTF-8 bytes are the key.
+    let erasureKey: String
 
     init(directory: String, entropy: (Int) -> [UInt8], sample: SampleShop = .learnPoints) {
         self.directory = directory
@@ -64,16 +66,18 @@ struct InitialFiles: Sendable {
         secretKey = KeyText(.secretKeys, entropy).text
         operatorToken = KeyText(.operators, entropy).text
         userTokenSecret = KeyText(.userTokens, entropy).text
+        erasureKey = KeyText(.userTokens, entropy).text
     }
 
     var configurationFile: String { resolve("till.json", from: directory) }
     var catalogFile: String { resolve("catalog.json", from: directory) }
     var secretFile: String { resolve("user-token.secret", from: directory) }
+    var erasureKeyFile: String { resolve("erasure.key", from: directory) }
 
     /// Writes all files or none.
     func write() throws(CommandError) {
         let files: [(path: String, mode: mode_t, content: String)] = [
-            (secretFile, 0o600, userTokenSecret + "\n"),
+            (secretFile, 0o600, userTokenSecret + "\n"), (erasureKeyFile, 0o600, erasureKey + "\n"),
             (catalogFile, 0o644, sample.catalogText),
             (configurationFile, 0o600, configuration),
         ]
@@ -119,7 +123,8 @@ struct InitialFiles: Sendable {
           "operators": [
             { "id": "operator", "sha256": "\(hash(operatorToken))" }
           ],
-          "reviewUsers": []
+          "reviewUsers": [],
+          "erasure": { "keyFile": "erasure.key", "list": "erasures.jsonl" }
         }
 
         """
@@ -128,14 +133,14 @@ struct InitialFiles: Sendable {
     /// The files and keys, for programs.
     var json: String {
         let value: JSONValue = [
-            "files": .array([configurationFile, catalogFile, secretFile].map { .string($0) }),
+            "files": .array([configurationFile, catalogFile, secretFile, erasureKeyFile].map { .string($0) }),
             "secretKey": .string(secretKey), "operatorToken": .string(operatorToken),
         ]
         return value.encoded(pretty: true)
     }
 
     func announcement(_ language: Language) -> String {
-        let files = [configurationFile, catalogFile, secretFile].map { "  " + shown($0) }
+        let files = [configurationFile, catalogFile, secretFile, erasureKeyFile].map { "  " + shown($0) }
         let text = LocalizedText(
             en: """
                 Written:
@@ -145,6 +150,7 @@ struct InitialFiles: Sendable {
                   secret key of your backend  \(secretKey)
                   operator token (dashboard)  \(operatorToken)
                 The secret of user tokens (HS256) is in \(shown(secretFile)) and nowhere else.
+                The key of erasures is in \(shown(erasureKeyFile)): keep a copy of it apart from your backups.
 
                 Put your app's bundle id into \(shown(configurationFile)), then start the server:
                   till serve --config \(shown(configurationFile))
@@ -157,6 +163,7 @@ struct InitialFiles: Sendable {
                   后端密钥             \(secretKey)
                   运营令牌             \(operatorToken)
                 用户令牌的密钥 (HS256) 只在 \(shown(secretFile)) 里。
+                抹除用的密钥在 \(shown(erasureKeyFile)) 里：请另存一份，不要与备份放在一起。
 
                 把应用的 bundle id 写进 \(shown(configurationFile))，然后启动服务器：
                   till serve --config \(shown(configurationFile))

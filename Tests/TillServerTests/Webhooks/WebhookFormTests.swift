@@ -108,6 +108,7 @@ import TillLedger
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")
         var written: Set<String> = []
+        let topics = "grant|guest|customer|transfer|transaction|subscription|service|consumption|order|wallet"
         for receiver in ["TillServer", "TillLedger", "TillBilling/Reminders"] {
             let folder = sources.appendingPathComponent(receiver)
             let names = try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
@@ -117,8 +118,7 @@ import TillLedger
                 guard text.contains("utbox") || text.contains("try tell(") || receiver == "TillBilling/Reminders" else {
                     continue
                 }
-                let event =
-                    /"((?:grant|guest|transfer|transaction|subscription|service|consumption|order|wallet)\.[a-z_]+)"/
+                let event = try Regex(#""((?:\#(topics))\.[a-z_]+)""#, as: (Substring, Substring).self)
                 for match in text.matches(of: event) {
                     written.insert(String(match.1))
                 }

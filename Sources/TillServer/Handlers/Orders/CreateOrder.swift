@@ -38,7 +38,10 @@ extension Server {
 
         let kind = call.kind ?? configuration.guests.kind(named: buyer)
         let version = try await ledger.recordCatalog()
-        let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
+        let erasures = ledger.erasedCustomers.withLock { $0 }
+        let (isRecorded, terms) = (
+            recordedCustomers.contains(buyer, as: kind, after: erasures), configuration.guests
+        )
         let (found, isNew) = try await database.write(locking: [.order(order.id), .customer(buyer)]) {
             connection -> (OrderView, Bool) in
             let orders = OrderTable(connection)
