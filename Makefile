@@ -4,7 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test test-all demo bench bench-check docs surface kill-test upgrade-test backup-drill failover-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench bench-check docs surface kill-test upgrade-test backup-drill failover-test simulate soak fuzz \
+        package package-test release
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -89,6 +90,24 @@ backup-drill: ## destroy a ledger's disk under load and restore it · 负载下�
 FAULTS ?= 20
 failover-test: ## break a cluster of PostgreSQL and three servers under load · 负载下破坏 PostgreSQL 集群与三台服务器
 	@FAULTS='$(FAULTS)' SEED='$(SEED)' KEEP='$(KEEP)' scripts/failover-test
+
+# `make package BUILD=2`: a second package of the same commit; CHANGES=1: of a tree with changes.
+BUILD ?=
+CHANGES ?=
+package: ## a Debian package and a container image in .build/package · 在 .build/package 中生成 Debian 安装包和容器镜像
+	@scripts/install-packages build package
+	@BUILD='$(BUILD)' CHANGES='$(CHANGES)' scripts/package
+
+package-test: ## install both without Swift, follow docs/production.md, upgrade under load · 在没有 Swift 的系统中安装、演练并升级
+	@scripts/install-packages build package
+	@KEEP='$(KEEP)' BUILD='$(BUILD)' CHANGES='$(CHANGES)' scripts/package-test
+
+# `make release VERSION=1.2.3`, with DRY_RUN=1 first.
+VERSION ?=
+DRY_RUN ?=
+release: ## check the changelogs, set the version, tag, package; nothing is pushed · 检查更新日志、设置版本、打标签、打包，不推送
+	@scripts/install-packages build package
+	@scripts/release $(VERSION) $(if $(DRY_RUN),--dry-run)
 
 # `make simulate SEEDS=500`: the whole set takes hours.
 SEEDS ?=

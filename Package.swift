@@ -66,6 +66,12 @@ let package = Package(
 
         // Prepares OpenSSL before `main` runs, which only C code can do here.
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
+        // `till --version` names the build; scripts/package sets the variables (docs/decisions/0079).
+        .target(
+            name: "CTillBuild",
+            cSettings: ["TILL_BUILD_COMMIT", "TILL_BUILD_VERSION"].map {
+                .define($0, to: "\"\(Context.environment[$0] ?? "")\"")
+            }),
 
         // The modules, from the pure ones to the composition roots.
         .target(name: "TillJSON"),
@@ -124,7 +130,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
                 "TillSQL", "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
-                "TillSimulation", "StoreKit",
+                "TillSimulation", "StoreKit", "CTillBuild",
             ]
         ),
 

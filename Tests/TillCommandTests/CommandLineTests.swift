@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillJSON
 
 @testable import till
 
@@ -94,10 +95,18 @@ struct CommandLineTests {
         #expect(await run(["echo", "--help", "--lang", "zh"]).out.contains("复述"))
     }
 
-    @Test("--version prints the version")
-    func version() async {
-        #expect(await run(["--version"]).out == "till \(Program.version)\n")
-        #expect(await run(["--version", "--json"]).out == "{\"version\":\"\(Program.version)\"}\n")
+    @Test("--version names the version, the commit and the build, or says that it is a development build")
+    func version() async throws {
+        #expect(await run(["--version"]).out == BuildIdentity.current.text + "\n")
+        let json = try JSONValue(decoding: Array(await run(["--version", "--json"]).out.utf8))
+        #expect(json == BuildIdentity.current.json && json["version"]?.string == Program.version)
+        let commit = "0123456789abcdef0123456789abcdef01234567"
+        let packaged = BuildIdentity(commit: commit, build: "9.8.7~git20260102030405.0123456789ab")
+        #expect(packaged.text.hasSuffix("(commit 0123456789ab, build 9.8.7~git20260102030405.0123456789ab)"))
+        #expect(packaged.json["commit"]?.string == commit && packaged.json["build"]?.string == packaged.name)
+        let plain = BuildIdentity(commit: "", build: "")
+        #expect(plain.text == "till \(Program.version) (development build)" && plain.name == Program.version)
+        #expect(plain.json["commit"] == .null && plain.json["build"] == .null)
     }
 
     @Test(

@@ -122,7 +122,21 @@ import TillHTTP
         #expect(next().hasPrefix("MAINPID=77\nREADY=1\n"))
         manager.stopping()
         #expect(next().hasPrefix("STOPPING=1\n"))
+        manager.alive()
+        #expect(next() == "WATCHDOG=1")
         ServiceNotifications(environment: [:]).ready()
         #expect(next().isEmpty)
+    }
+
+    @Test("The watchdog's time is taken from the service manager, if it is meant for this process")
+    func watchdogTime() {
+        func time(_ variables: [String: String]) -> Duration? {
+            ServiceNotifications(environment: variables, processID: 42).watchdogTime
+        }
+        #expect(time(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "42"]) == .seconds(30))
+        #expect(time(["WATCHDOG_USEC": "30000000"]) == .seconds(30))
+        #expect(time(["WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "43"]) == nil)
+        for nonsense in ["0", "-1", "x", ""] { #expect(time(["WATCHDOG_USEC": nonsense]) == nil) }
+        #expect(time([:]) == nil)
     }
 }

@@ -134,6 +134,44 @@ import TillHTTP
         }
     }
 
+    @Test("A wrong Host is named on the page with the setting that admits it, escaped, and no admitted name is told")
+    func wrongHost() async throws {
+        try await DashboardServer.open(hosts: ["till.example.com"]) { dashboardServer in
+            let visitor = DashboardBrowser(dashboardServer)
+            visitor.headers["Host"] = "<b>till</b>&upstream"
+            let english = try await visitor.get("/dashboard/login").text
+            #expect(english.contains("&lt;b&gt;till&lt;/b&gt;&amp;upstream"))
+            for words in ["&quot;dashboardHosts&quot;", "till reload", "proxy_set_header Host $host;"] {
+                #expect(english.contains(words), "\(words)")
+            }
+            visitor.headers["Accept-Language"] = "zh"
+            let chinese = try await visitor.get("/dashboard/login").text
+            #expect(chinese.contains("主机名不符") && chinese.contains("&lt;b&gt;till") && chinese.contains("till reload"))
+            for page in [english, chinese] { #expect(!page.contains("<b>") && !page.contains("till.example.com")) }
+        }
+    }
+
+    @Test("The login page warns before a token is typed if a proxy replaced the Host header with a loopback name")
+    func proxiedAsLoopback() async throws {
+        try await DashboardServer.open(hosts: ["till.example.com"]) { dashboardServer async throws in
+            let visitor = DashboardBrowser(dashboardServer)
+            func warns(_ host: String, _ headers: [String: String], _ words: String) async throws -> Bool {
+                visitor.headers["Host"] = host
+                return try await visitor.get("/dashboard/login", headers).text.contains(words)
+            }
+            let words = "the Host header that arrived is 127.0.0.1:8787"
+            let https = ["X-Forwarded-Proto": "https"]
+            #expect(try await warns("127.0.0.1:8787", https, words))
+            #expect(try await warns("127.0.0.1:8787", ["X-Forwarded-Host": "till.example.com"], words))
+            visitor.headers["Accept-Language"] = "zh"
+            #expect(try await warns("127.0.0.1:8787", https, "到达的 Host 标头是 127.0.0.1:8787"))
+            visitor.headers["Accept-Language"] = nil
+            #expect(try await warns("127.0.0.1:8787", [:], "proxy") == false)
+            #expect(try await warns("127.0.0.1:8787", ["X-Forwarded-Host": "127.0.0.1:8787"], "proxy") == false)
+            #expect(try await warns("till.example.com", https, "proxy") == false)
+        }
+    }
+
     @Test("Logging out needs the page's own form, and ends the session permanently")
     func logout() async throws {
         try await DashboardServer.open { dashboardServer in

@@ -84,6 +84,16 @@ extension HTTPRequest {
         return nil
     }
 
+    /// The loopback name that arrived, if the proxy in front says that the browser asked for another one: by
+    /// `X-Forwarded-Host`, or by an encrypted connection, for which public authorities certify no loopback name.
+    package var hostOfProxy: String? {
+        guard let host = headers["Host"]?.lowercased(),
+            ["127.0.0.1", "localhost", "[::1]"].contains(PageProtection.name(ofHost: host))
+        else { return nil }
+        if let asked = headers["X-Forwarded-Host"]?.lowercased() { return asked == host ? nil : host }
+        return headers["X-Forwarded-Proto"]?.lowercased() == "https" ? host : nil
+    }
+
     /// - Throws: `forbidden` for a form of another site, with the reason if a proxy replaced the host.
     package func requireOwnPage() throws {
         guard !isFromOwnPage else { return }

@@ -12,6 +12,8 @@ package struct LoginPage {
         case expired
         /// A proxy in front replaced the browser's host name.
         case otherHost(HostMismatch)
+        /// A proxy in front seems to have replaced the browser's host name with this one.
+        case proxiedAs(host: String)
         /// The configuration names no operators.
         case noOperators
     }
@@ -68,6 +70,15 @@ package struct LoginPage {
                     + (seconds == 1 ? "second." : "seconds."),
                 "您的地址提交了过多错误的令牌，请在 \(seconds) 秒后重试。")
         case .otherHost(let mismatch): localize(mismatch.sentence)
+        case .proxiedAs(let host):
+            localize(
+                "This page came through a proxy, and the Host header that arrived is \(host.prefix(255)). If your "
+                    + "browser shows another name, the login will fail: let the proxy pass on the browser's "
+                    + "Host header (nginx: proxy_set_header Host $host;), and list that name under "
+                    + "\"dashboardHosts\" in the configuration.",
+                "此页面经过代理，到达的 Host 标头是 \(host.prefix(255))。如果浏览器中显示的是另一个名称，登录将会失败："
+                    + "请让代理原样转发浏览器的 Host 标头（nginx：proxy_set_header Host $host;），"
+                    + "并在配置的 \"dashboardHosts\" 中列出浏览器中的名称。")
         case .expired:
             localize("This form has expired. Enter the token again.", "此表单已失效，请重新输入令牌。")
         case .noOperators:

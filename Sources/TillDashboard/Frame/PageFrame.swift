@@ -100,15 +100,25 @@ package enum MessagePage {
     /// - Parameter host: the `Host` header of the request.
     package static func misdirected(_ localize: Localizer, host: String) -> HTML {
         PageFrame.bare(title: localize("Wrong host", "主机名不符"), localize, languages: nil) {
-            message(
-                localize("Wrong host", "主机名不符"),
+            element("h1") { localize("Wrong host", "主机名不符") }
+            element("p") {
                 localize(
-                    "The server has no pages under this host name. Use its address, or add the name to "
-                        + "\"dashboardHosts\" in the configuration.",
-                    "本服务器不以该主机名提供页面。请使用服务器地址，或在配置的 \"dashboardHosts\" 中加入该主机名。"))
-            element("p", .class("hint")) {
-                "Host: "
-                HTML.untrusted(host, limit: 255)
+                    "The dashboard has no pages under the name that arrived in the Host header: ",
+                    "控制台不以 Host 标头中到达的这个名称提供页面：")
+                HTML.code(host, limit: 255)
+            }
+            element("p") {
+                localize(
+                    "If this is the name of your server, add it to \"dashboardHosts\" in the configuration, without a "
+                        + "port, and run till reload.",
+                    "如果这正是您的服务器的名称，请把它（不含端口）加入配置的 \"dashboardHosts\"，再运行 till reload。")
+            }
+            element("p") {
+                localize(
+                    "If your browser shows another name, the proxy in front replaces the header: let it pass on the "
+                        + "browser's Host header (nginx: proxy_set_header Host $host;).",
+                    "如果浏览器中显示的是另一个名称，说明前面的代理替换了标头：请让代理原样转发浏览器的 Host 标头"
+                        + "（nginx：proxy_set_header Host $host;）。")
             }
         }
     }

@@ -7,7 +7,8 @@ import TillPages
 extension Server {
     /// `GET /dashboard/login?to=`.
     func showLogin(_ request: HTTPRequest, _ localize: Localizer) -> HTTPResponse {
-        loginPage(200, request, localize, notice: nil, wanted: request.queryValue("to"))
+        let notice = request.hostOfProxy.map { LoginPage.Notice.proxiedAs(host: $0) }
+        return loginPage(200, request, localize, notice: notice, wanted: request.queryValue("to"))
     }
 
     /// `POST /dashboard/login`: exchanges an operator token for a session. The token is never part of a URL.

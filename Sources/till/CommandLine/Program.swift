@@ -2,6 +2,7 @@ import TillBilling
 
 /// `till` from its arguments to its exit code.
 struct Program: Sendable {
+    /// `make release` sets it.
     static let version = "0.1.0"
 
     let commands: [Command]
@@ -35,7 +36,8 @@ struct Program: Sendable {
             process.console.print(command.map(help.page) ?? help.overview(of: commands))
             return .done
         case .version:
-            process.console.print(result.wantsJSON ? "{\"version\":\"\(Self.version)\"}" : "till \(Self.version)")
+            let build = BuildIdentity.current
+            process.console.print(result.wantsJSON ? build.json.encoded() : build.text)
             return .done
         case .run(let command):
             return try await command.run(

@@ -168,12 +168,13 @@ struct ServerChecks: Sendable {
                     en: "It runs and is \(shown(said)): \(whole)", zh: "正在运行，状态为 \(shown(said))：\(whole)"),
                 do: LocalizedText(en: "See the check api_key.", zh: "请看检查项 api_key。"))
         }
-        guard answer.version == Program.version else {
+        let own = BuildIdentity.current.name
+        guard answer.version == own else {
             return .warning(
                 .server,
                 LocalizedText(
-                    en: "The running server is version \(shown(answer.version)), and this program \(Program.version).",
-                    zh: "正在运行的服务器版本为 \(shown(answer.version))，此程序为 \(Program.version)。"),
+                    en: "The running server is version \(shown(answer.version)), and this program \(own).",
+                    zh: "正在运行的服务器版本为 \(shown(answer.version))，此程序为 \(own)。"),
                 do: LocalizedText(
                     en: "Restart the server with the installed program.", zh: "请用已安装的程序重新启动服务器。"))
         }

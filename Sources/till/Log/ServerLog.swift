@@ -48,7 +48,7 @@ extension Configuration {
     var logFields: Log.Fields {
         func list(_ names: [String]) -> Log.Field { .text(names.isEmpty ? nil : names.joined(separator: ",")) }
         return [
-            "version": .text(Program.version), "listen": .text(listen.description),
+            "version": .text(BuildIdentity.current.name), "listen": .text(listen.description),
             "database": .text(database.configured),
             "bundleId": .text(apple.bundleID), "environments": list(apple.environments.map(\.rawValue).sorted()),
             "appleKeyId": .text(appleService.key?.keyID), "hasSharedSecret": .bool(appleService.sharedSecret != nil),

@@ -2,6 +2,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillThreads
 
 extension Command {
     /// `till serve`: the server, until it receives a stop signal or another program takes over.
@@ -84,6 +85,12 @@ struct ServeRun: Sendable {
         var running = try await start(configuration, on: inherited.listening)
         inherited.predecessor?.send(.serving)
         running.startJobs()
+        let serving = Locked(running)
+        let watchdog = Watchdog(notifications) {
+            let current = serving.withLock { $0 }
+            _ = (current.server, current.listener.requests(olderThan: 0))
+        }
+        defer { watchdog.end() }
         for await request in requests.all {
             switch request {
             case .reload:
@@ -97,6 +104,7 @@ struct ServeRun: Sendable {
             case .upgrade:
                 guard let next = try await handOver(running) else { return .done }
                 running = next
+                serving.withLock { $0 = next }
             case .stop:
                 call.say(LocalizedText(en: "Stopping.", zh: "正在停止。"))
                 notifications.stopping()

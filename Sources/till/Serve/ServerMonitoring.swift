@@ -23,7 +23,7 @@ extension Monitoring {
                 clock_gettime(CLOCK_MONOTONIC, &time)
                 return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
             }, hosts: configuration.appleService.hosts)
-        monitoring.version = Program.version
+        monitoring.version = BuildIdentity.current.name
         monitoring.within = within
         // A remote database's disk is unknown here; its own monitoring has the figure.
         if let file = configuration.database.file {

@@ -9,8 +9,14 @@
 struct ServiceNotifications: Sendable {
     /// The socket's address; an abstract name begins with a zero byte.
     private let path: [UInt8]
+    /// The service manager ends this process if it gets no sign of life for so long; nil: it expects none.
+    let watchdogTime: Duration?
 
-    init(environment: [String: String]) {
+    /// - Parameter processID: this process; `WATCHDOG_PID`, if it is set, names the one that is watched.
+    init(environment: [String: String], processID: Int32 = getpid()) {
+        let isWatched = environment["WATCHDOG_PID"].map { $0 == String(processID) } ?? true
+        let time = environment["WATCHDOG_USEC"].flatMap { Int64($0) } ?? 0
+        watchdogTime = isWatched && time > 0 ? .microseconds(time) : nil
         let name = Array((environment["NOTIFY_SOCKET"] ?? "").utf8)
         switch name.first {
         case UInt8(ascii: "/"): path = name
@@ -34,6 +40,8 @@ struct ServiceNotifications: Sendable {
 
     /// Another process is the service's main process from now on.
     func handedOver(to process: Int32) { send("MAINPID=\(process)\nREADY=1\nSTATUS=serving") }
+
+    func alive() { send("WATCHDOG=1") }
 
     /// Without an answer: a service manager that is gone must not stop the server.
     private func send(_ text: String) {

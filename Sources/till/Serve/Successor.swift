@@ -36,7 +36,8 @@ struct Successor: Sendable {
         for descriptor in openDescriptors() where descriptor >= 3 + descriptors.count {
             posix_spawn_file_actions_addclose(&actions, Int32(descriptor))
         }
-        var variables = environment.filter { !$0.key.hasPrefix("LISTEN_") }
+        // WATCHDOG_PID names this process; without it, WATCHDOG_USEC counts for the process that reads it.
+        var variables = environment.filter { !$0.key.hasPrefix("LISTEN_") && $0.key != "WATCHDOG_PID" }
         variables["LISTEN_FDS"] = String(descriptors.count)
         variables["LISTEN_FDNAMES"] = InheritedSockets.names(for: socket)
         variables[InheritedSockets.predecessorVariable] = String(getpid())
