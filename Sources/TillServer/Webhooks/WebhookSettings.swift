@@ -1,6 +1,6 @@
 import TillBilling
-import TillLedger
 import TillCrypto
+import TillLedger
 
 /// The endpoints that receive events.
 public struct WebhookSettings: Sendable {

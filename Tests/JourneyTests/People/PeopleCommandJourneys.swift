@@ -86,6 +86,19 @@ import TillTestDatabases
         #expect(unknown.code == 1 && unknown.output.isEmpty && unknown.complaints.contains("knows no such user"))
     }
 
+    /// `till restore` erases again who is on the list, and makes no ledger without the key to find them.
+    private func restoresErased(_ files: ServerProcess) async throws {
+        let source = files.folder.appendingPathComponent("backups/old.db").path
+        let target = files.folder.appendingPathComponent("restored.db").path
+        let keyless = try await run(["restore", source, "--to", target])
+        #expect(keyless.code == 1 && keyless.complaints.contains("give --config"), "\(keyless)")
+        #expect(!FileManager.default.fileExists(atPath: target))
+        let done = try await run(["restore", source, "--to", target, "--config", files.configurationFile])
+        #expect(done.code == 0 && done.complaints.isEmpty, "\(done)")
+        #expect(try JSONValue(decoding: done.output).at("erased") == 1)
+        #expect(try !holds("zaphod", files, "restored.db") && holds("arthur-dent", files, "restored.db"))
+    }
+
     @Test(
         "A person is exported, erased, and erased again in a restored backup (R6, R4)",
         .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
@@ -138,6 +151,7 @@ import TillTestDatabases
                     "lines": 1, "erased": 1, "unchanged": 0, "unknown": 0, "unreadable": 0,
                 ])
             #expect(try !holds("zaphod", files) && holds("arthur-dent", files))
+            try await restoresErased(files)
             let nothing = try await run(replay)
             #expect(try JSONValue(decoding: nothing.output).at("unchanged").int == 1)
             let gone = try await run(["export"] + person)
