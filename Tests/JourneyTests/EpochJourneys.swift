@@ -46,6 +46,23 @@ import TillServer
         }
     }
 
+    @Test("A cursor of one restore is refused after another restore of the same backup (R4)")
+    func twiceFromOneBackup() async throws {
+        var cursors: [String] = []
+        for seconds in [Int64(60), 120] {
+            try await Shop.open { shop in
+                _ = try await shop.purchase(as: "ann")
+                shop.time.advance(seconds: seconds)
+                try await shop.server.ledger.beginEpoch()
+                let feed = try await shop.send(.get, "/v1/events?limit=100")
+                cursors.append(feed["nextCursor"].text)
+                guard let first = cursors.first, cursors.count == 2 else { return }
+                #expect(try await shop.send(.get, "/v1/events?after=\(first)").code == "stale_cursor")
+            }
+        }
+        #expect(Set(cursors).count == 2)
+    }
+
     @Test("Two ledgers that record one purchase give it the same grant id and event id")
     func sameIDs() async throws {
         try await Shop.open { shop in

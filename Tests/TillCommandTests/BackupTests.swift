@@ -1,5 +1,7 @@
 import Foundation
 import Testing
+import TillBilling
+import TillCrypto
 import TillJSON
 import TillLedger
 import TillSQLite
@@ -7,9 +9,15 @@ import TillSQLite
 @testable import till
 
 @Suite("till backup and till restore") struct BackupTests {
-    private func run(_ arguments: [String]) async -> (code: Int32, document: JSONValue, said: String) {
+    /// - Parameter seconds: after the tests' usual time.
+    private func run(_ arguments: [String], after seconds: Int64 = 0) async -> (
+        code: Int32, document: JSONValue, said: String
+    ) {
         let recorder = Recorder()
-        let code = await Program(commands: Command.all, process: recorder.process()).run(
+        let process = ProcessEffects(
+            console: recorder.console(), environment: [:], clock: { Instant(seconds: 1_790_000_000 + seconds) },
+            entropy: RandomBytes.make, waitForStop: { {} })
+        let code = await Program(commands: Command.all, process: process).run(
             arguments + ["--json", "--lang", "en"])
         return (code.rawValue, (try? JSONValue(decoding: recorder.out)) ?? .null, recorder.error)
     }
@@ -79,5 +87,27 @@ import TillSQLite
         #expect(done.code == 0 && done.document["epoch"] == 2, "\(done.said)")
         let again = await run(["restore", target, "--to", folder.path + "/third.db"])
         #expect(again.document["epoch"] == 3, "\(again.said)")
+    }
+
+    @Test("Two restores of one backup announce themselves with different event ids (R4)")
+    func twice() async throws {
+        let folder = try TemporaryDirectory()
+        let (ledger, source) = (folder.path + "/till.db", folder.path + "/source.db")
+        try await emptyLedger(at: ledger)
+        // The first restore also gives the ledger its id, which both have then.
+        #expect(await run(["restore", ledger, "--to", source]).code == 0)
+        var ids: [[UInt8]] = []
+        for (name, seconds) in [("/one.db", Int64(60)), ("/two.db", 120)] {
+            let done = await run(["restore", source, "--to", folder.path + name], after: seconds)
+            #expect(done.document["epoch"] == 3, "\(done.said)")
+            let restored = try SQLiteDatabase.open(path: folder.path + name, role: .operator, options: .init(.ledger))
+            ids += try await restored.read { connection in
+                try connection.query("SELECT event_id FROM outbox ORDER BY row_id DESC LIMIT 1", []) {
+                    $0.blob("event_id")
+                }
+            }
+            await restored.close()
+        }
+        #expect(ids.count == 2 && ids[0] != ids[1])
     }
 }

@@ -70,7 +70,7 @@ import TillThreads
     }
 
     @Test(
-        "An older ledger that is restored forgets everyone on the list, and nobody else (R6)",
+        "An older ledger that is restored forgets everyone on the list, and no other person (R6)",
         arguments: LedgerDatabase.each)
     func replay(_ database: LedgerDatabase) async throws {
         try await withLedger(on: database) { ledger in
@@ -119,7 +119,7 @@ import TillThreads
         }
     }
 
-    @Test("Another key finds nobody by the hash, and still finds a row by its number and first sight (R6)")
+    @Test("Another key finds no person by the hash, and still finds a row by its number and first sight (R6)")
     func otherKey() async throws {
         try await withLedger { ledger in
             try await Self.fill(ledger, "zaphod")

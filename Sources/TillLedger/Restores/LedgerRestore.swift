@@ -31,8 +31,10 @@ public struct LedgerRestore: Sendable {
                 firstPosition: try outbox.lastPosition() + 1,
                 lastRun: try ReconciliationTable(connection).list(before: .max, limit: 1).first?.rowID ?? 0)
             try LedgerRestoreTable(connection).insert(restore)
+            // The time tells two restores of the same backup apart.
             try EventRecorder(connection).record(
-                type: EventType.ledgerRestored.rawValue, user: nil, about: "\(identity.id):\(restore.epoch)",
+                type: EventType.ledgerRestored.rawValue, user: nil,
+                about: "\(identity.id):\(restore.epoch):\(now.milliseconds)",
                 happensOnce: true, body: EventBody.restored(restore), at: now)
             _ = try outbox.place(limit: 1)
             return restore

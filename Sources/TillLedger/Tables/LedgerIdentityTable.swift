@@ -64,9 +64,12 @@ public struct LedgerIdentityTable {
 }
 
 extension Ledger {
-    /// The current epoch. A ledger without a stored identity is in its first.
-    package func epoch() async throws -> Int64 {
-        try await database.read { try LedgerIdentityTable($0).find()?.epoch } ?? 1
+    /// What cursors state: 1 before any restore. It differs between two restores of the same backup, whose epochs are
+    /// equal, because it includes the time.
+    package func cursorEpoch() async throws -> Int64 {
+        try await database.read { connection in
+            try LedgerRestoreTable(connection).last().map { $0.restoredAt.milliseconds + $0.epoch }
+        } ?? 1
     }
 
     /// The ledger's identity; created when it is first needed.

@@ -64,6 +64,6 @@ struct PageRequest: Sendable {
 extension Server {
     /// - Parameter name: the query parameter that holds the cursor.
     func page(_ call: Call, cursor name: String = "cursor") async throws -> PageRequest {
-        try PageRequest(call, cursor: name, epoch: try await ledger.epoch())
+        try PageRequest(call, cursor: name, epoch: try await ledger.cursorEpoch())
     }
 }

@@ -9,7 +9,7 @@ import TillTestDatabases
 @Suite("A person's data is exported and erased, and the books stay valid") struct PersonalDataJourneys {
     private typealias Person = PersonalDataShop
 
-    @Test("The export shows everything that is held about a person, and nobody else (R6)", arguments: Reach.allCases)
+    @Test("The export shows all that is held about a person, and no other person (R6)", arguments: Reach.allCases)
     func export(_ reach: Reach) async throws {
         try await Person.open(reach) { own in
             let points = try await own.live()
