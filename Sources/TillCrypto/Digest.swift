@@ -107,3 +107,33 @@ package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0F)]] }, as: UTF8.self)
 }
+
+/// A chain of SHA-256 digests: each is the hash of the one before, followed by the next content. Changing, removing or
+/// moving a content changes every digest after it.
+public final class SHA256Chain {
+    private let context = EVP_MD_CTX_new()
+    /// The 32 bytes after the contents so far.
+    public private(set) var digest: [UInt8]
+
+    public init(after digest: [UInt8]) {
+        precondition(context != nil && digest.count == 32, "a chain goes on after a SHA-256 digest")
+        self.digest = digest
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    /// Goes on after another digest.
+    public func restart(after digest: [UInt8]) {
+        precondition(digest.count == 32, "a chain goes on after a SHA-256 digest")
+        self.digest = digest
+    }
+
+    public func add(_ content: [UInt8]) {
+        let isDone =
+            EVP_DigestInit_ex2(context, Digest.sha256.algorithm, nil) == 1
+            && EVP_DigestUpdate(context, digest, digest.count) == 1
+            && EVP_DigestUpdate(context, content, content.count) == 1
+            && digest.withUnsafeMutableBufferPointer { EVP_DigestFinal_ex(context, $0.baseAddress, nil) } == 1
+        precondition(isDone, "libcrypto cannot hash")
+    }
+}

@@ -134,6 +134,8 @@ public struct LedgerSettings: Sendable {
     public var reconciliation = ReconciliationSettings()
     /// How customers are erased; nil refuses to.
     public var erasure: ErasureTerms?
+    /// The key of the ledger's seals; nil seals nothing.
+    public var sealKey: SealKey?
 
     public init(catalog: Catalog, apple: AppleTrust) {
         self.catalog = catalog

@@ -105,6 +105,23 @@ final class ResultSet {
         throw DatabaseError(.other, unreadable(column))
     }
 
+    /// Appends a row; nil, or what can't be read.
+    func append(_ row: Int32, to bytes: inout [UInt8]) -> String? {
+        for column in 0..<columnCount {
+            if isNull(row, column) {
+                SQLValue.null.append(to: &bytes)
+                continue
+            }
+            switch PostgresType(PQftype(pointer, column)) {
+            case .text: SQLValue.append(self.bytes(row, column), kind: 2, to: &bytes)
+            case .bytea: SQLValue.append(self.bytes(row, column), kind: 3, to: &bytes)
+            case .int8, .int4, .int2, .bool: SQLValue.append(integer(row, column) ?? 0, to: &bytes)
+            case nil: return unreadable(column)
+            }
+        }
+        return nil
+    }
+
     func unreadable(_ column: Int32) -> String {
         let name = PQfname(pointer, column).map { String(cString: $0) } ?? ""
         return "the column \(name) has the type \(PQftype(pointer, column)), which the driver does not read as this"
@@ -160,4 +177,9 @@ final class PostgresRow: Row {
     func integer(_ column: StaticString) -> Int64 { value(column, 0) { result.integer(index, $0) } }
     func text(_ column: StaticString) -> String { value(column, "") { result.text(index, $0) } }
     func blob(_ column: StaticString) -> [UInt8] { value(column, []) { result.blob(index, $0) } }
+
+    func append(to bytes: inout [UInt8]) {
+        let unreadable = result.append(index, to: &bytes)
+        problem = problem ?? unreadable
+    }
 }

@@ -42,6 +42,7 @@ public struct Server: Sendable {
     private(set) var changedAt: Instant?
     let walletCheck = WalletCheck()
     let proofCompression = ProofCompressionJob()
+    let sealing = SealJob()
     let jobLease = JobLease()
     let monitoring: Monitoring
     let requestFigures: RequestFigures
@@ -100,6 +101,7 @@ public struct Server: Sendable {
         server.configuration.apple = configuration.apple
         server.configuration.inAppPurchaseKey = configuration.inAppPurchaseKey
         server.configuration.erasure = configuration.erasure
+        server.configuration.sealKey = configuration.sealKey
         server.ledger = ledger.with(server.configuration.ledger)
         try await server.ledger.recordCatalog()
         // Endpoints that the last pass of deliveries did not see yet keep their start.

@@ -33,7 +33,7 @@ import TillThreads
     }
 
     private static func erase(_ ledger: any Database, _ name: String, at: Instant = start) async throws -> [String] {
-        let erasures = Erasures(ledger, key: key)
+        let erasures = Erasures(ledger, key: key, sealKey: nil)
         let begun = try await erasures.begin(UserID(name), .init(caller: "till", at: at)) { _ in }
         try await erasures.finish(at: at)
         return begun.map(\.line)
@@ -46,13 +46,13 @@ import TillThreads
         try await withLedger(on: database) { ledger in
             try await Self.fill(ledger, "zaphod", orders: 1_100)
             try await Self.fill(ledger, "arthur", prefix: 2)
-            let erasures = Erasures(ledger, key: Self.key)
+            let erasures = Erasures(ledger, key: Self.key, sealKey: nil)
             let begun = try await erasures.begin(UserID("zaphod"), .init(caller: "till", at: Self.start)) { _ in }
             // A crash: the name is gone, and the orders still have the rest.
             #expect(try await ledger.tables(with: "zaphod") == ["orders", "order_moves"])
             let number = begun[0].customerID
             #expect(try await ledger.read { try ErasureTable($0).find(customer: number) }?.finishedAt == nil)
-            try await Erasures(ledger, key: Self.key).finish(at: Self.start)
+            try await Erasures(ledger, key: Self.key, sealKey: nil).finish(at: Self.start)
             #expect(try await ledger.tables(with: "zaphod").isEmpty)
             #expect(try await ledger.tables(with: "arthur") == ["customers", "orders", "order_moves"])
             let stored = try #require(try await ledger.read { try ErasureTable($0).find(customer: number) })
@@ -93,7 +93,7 @@ import TillThreads
 
                 // The backup gives the number of the erased newcomer to somebody else.
                 try await Self.fill(backup, "trillian", at: later.adding(seconds: 95), prefix: 5)
-                let result = try await Erasures(backup, key: Self.key).replay(
+                let result = try await Erasures(backup, key: Self.key, sealKey: nil).replay(
                     lines.withLock { $0 } + ["", "half a li"], at: later.adding(seconds: 100))
                 #expect(
                     result == .init(lines: 2, unreadable: 1, erased: 1, unchanged: 0, unknown: 1))
@@ -105,14 +105,14 @@ import TillThreads
                 let again = Locked<[String]>([])
                 try await Erasures.lines(of: backup) { page in again.withLock { $0 += page } }
                 #expect(again.withLock { $0 } == first)
-                let repeated = try await Erasures(backup, key: Self.key).replay(
+                let repeated = try await Erasures(backup, key: Self.key, sealKey: nil).replay(
                     first, at: later.adding(seconds: 200))
                 #expect(repeated == .init(lines: 1, unreadable: 0, erased: 0, unchanged: 1, unknown: 0))
             }
             // A newer backup holds the person who came back: the older line doesn't mean them.
             let kept = Locked<[String]>([])
             try await Erasures.lines(of: ledger) { page in kept.withLock { $0 += page } }
-            let result = try await Erasures(ledger, key: Self.key).replay(
+            let result = try await Erasures(ledger, key: Self.key, sealKey: nil).replay(
                 kept.withLock { $0 }, at: Self.start.adding(seconds: 300))
             #expect(result.erased == 0 && result.unchanged == 2)
             #expect(try await ledger.tables(with: "zaphod") == ["customers", "orders", "order_moves"])
@@ -130,7 +130,7 @@ import TillThreads
                     from: ledger, to: backup, batch: 100, refusesNUL: false, isSourceLocked: true
                 ).run { _, _ in }
                 let lines = try await Self.erase(ledger, "zaphod", at: Self.start.adding(seconds: 1))
-                let result = try await Erasures(backup, key: other).replay(lines, at: Self.start.adding(seconds: 2))
+                let result = try await Erasures(backup, key: other, sealKey: nil).replay(lines, at: Self.start.adding(seconds: 2))
                 #expect(result.erased == 1)
                 #expect(try await backup.tables(with: "zaphod").isEmpty)
             }

@@ -12,7 +12,10 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
     case events
     case proofs
     case finishTasks = "finish_tasks"
+    case states
+    case owners
     case references
+    case seals
 
     /// What holds.
     public var sentence: LocalizedText {
@@ -35,10 +38,20 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
             LocalizedText(en: "Every grant has its event in the outbox.", zh: "每次发放都有发件箱事件。")
         case .proofs:
             LocalizedText(en: "Every transaction has its proof.", zh: "每笔交易都有凭证。")
+        case .states:
+            LocalizedText(
+                en: "A transaction is granted, in quarantine or revoked by its last decision.",
+                zh: "交易已发放、待认领或已撤销，取决于对它的最后一次决定。")
+        case .owners:
+            LocalizedText(
+                en: "A purchase belongs to the customer to whom the last transfer gave it.",
+                zh: "购买属于最后一次转移所给予的客户。")
         case .finishTasks:
             LocalizedText(
                 en: "No transaction in quarantine is to be finished at Apple.",
                 zh: "待认领的交易不会在 Apple 一侧被完成。")
+        case .seals:
+            LocalizedText(en: "Every sealed row is as it was sealed.", zh: "每个已封印的行都与封印时一致。")
         case .references:
             LocalizedText(en: "Every row that another row names exists.", zh: "被其他行引用的行都存在。")
         }

@@ -4,7 +4,7 @@ import TillSQL
 extension AuditWalk {
     /// Every rule, in the order in which a report lists it.
     static let all: [AuditWalk] =
-        [balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks]
+        [balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks, states, owners, decidedGrants, placedEvents]
         + references
 
     // MARK: Money

@@ -42,6 +42,7 @@ package struct CopiedTable: Sendable {
     package var number: Column? { key.count == 1 && columns[key[0]].kind == .integer ? columns[key[0]] : nil }
     package var hasLaterReferences: Bool { later != nil }
 
+    package var keyColumns: [Column] { key.map { columns[$0] } }
     package func keyValues(of row: Values) -> Values { key.map { row[$0] } }
 
     // MARK: Statements

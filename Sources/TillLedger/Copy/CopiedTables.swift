@@ -181,8 +181,12 @@ extension CopiedTable {
             "seals", key: ["row_id"],
             [
                 "row_id": .integer, "first_position": .integer, "last_position": .integer, "digest": .blob,
-                "mac": .blob, "at": .integer,
+                "mac": .blob, "at": .integer, "stream": .integer,
             ]),
+        CopiedTable("seal_summary", key: ["single_row"], ["single_row": .integer, "at": .integer, "mac": .blob]),
+        CopiedTable(
+            "seal_gaps", key: ["stream", "position"],
+            ["stream": .integer, "position": .integer, "at": .integer, "seal_row_id": .integer]),
         CopiedTable(
             "event_positions", key: ["position"],
             [
@@ -309,7 +313,7 @@ extension CopiedTable {
             "erasures", key: ["row_id"],
             [
                 "row_id": .integer, "app_id": .integer, "customer_id": .integer, "user_hash": .blob, "caller": .text,
-                "at": .integer, "position": .integer, "finished_at": .integer,
+                "at": .integer, "position": .integer, "finished_at": .integer, "sealed_name": .blob,
             ]),
         CopiedTable(
             "quarantine_reasons", key: ["transaction_row_id", "reason"],

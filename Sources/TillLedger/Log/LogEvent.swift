@@ -54,6 +54,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case leaseLost = "lease_lost"
     case rowsPruned = "rows_pruned"
     case proofsCompressed = "proofs_compressed"
+    case sealsBegun = "seals_begun"
+    case sealsResumed = "seals_resumed"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
     case appleRequest = "apple_request"
@@ -96,6 +98,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .customerErased,
             .rowsPruned,
             .proofsCompressed,
+            .sealsBegun,
+            .sealsResumed,
             .leaseTaken,
             .leaseReleased,
             .reconciliationFinished:

@@ -18,6 +18,7 @@ public enum EventType: String, Sendable, CaseIterable {
     case consumptionAnswered = "consumption.answered"
     case consumptionUnanswered = "consumption.unanswered"
     case ledgerRestored = "ledger.restored"
+    case ledgerCheckpoint = "ledger.checkpoint"
 
     /// Whether the event says that points or rights were given or taken.
     ///
@@ -29,7 +30,7 @@ public enum EventType: String, Sendable, CaseIterable {
         case .grantCreated, .grantRevoked, .grantReinstated, .grantWithdrawn, .walletForgiven: true
         case .grantMoved, .grantContested, .transferCreated, .guestMerged, .transactionQuarantined,
             .subscriptionUpdated, .serviceExpiring, .serviceExpired, .consumptionRequested, .consumptionAnswered,
-            .consumptionUnanswered, .customerErased, .ledgerRestored:
+            .consumptionUnanswered, .customerErased, .ledgerRestored, .ledgerCheckpoint:
             false
         }
     }

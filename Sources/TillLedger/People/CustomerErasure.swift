@@ -84,7 +84,7 @@ extension Ledger {
     /// list beside the backups has the erasure. A repetition gives the same answer.
     package func erase(_ request: ErasureRequest) async throws -> CompletedErasure {
         guard let terms = settings.erasure else { throw RefusalError(.noErasureKey) }
-        let (erasures, now) = (Erasures(database, key: terms.key), clock())
+        let (erasures, now) = (Erasures(database, key: terms.key, sealKey: settings.sealKey), clock())
         let (environment, catalogs) = (settings.usualEnvironment, catalogs)
         let begun = try await erasures.begin(request.user, .init(caller: request.actor, at: now)) { connection in
             try ErasureLoss(of: request.user, in: environment, at: now, catalogs: catalogs, connection).check(request)
@@ -115,6 +115,6 @@ extension Ledger {
     package func finishErasures() async throws {
         guard let terms = settings.erasure else { return }
         try await Erasures.lines(of: database) { try terms.keep($0) }
-        try await Erasures(database, key: terms.key).finish(at: clock())
+        try await Erasures(database, key: terms.key, sealKey: settings.sealKey).finish(at: clock())
     }
 }

@@ -5,48 +5,36 @@ import TillCrypto
 /// reader of these can't find out whether a given user id was erased.
 public struct ErasureKey: Sendable, Hashable {
     /// Bytes that a key has at least.
-    public static let minimumLength = 32
+    public static let minimumLength = HashKey.minimumLength
 
-    private let bytes: [UInt8]
+    private let key: HashKey
 
     /// Nil for a text that is too short.
     public init?(_ text: String) {
-        guard text.utf8.count >= Self.minimumLength else { return nil }
-        bytes = Array(text.utf8)
+        guard let key = HashKey(text) else { return nil }
+        self.key = key
     }
 
     /// The same for the same user of the same app in every ledger that uses this key.
-    package func hash(of user: UserID) -> [UInt8] { code("till erased user 1", [[1], Array(user.text.utf8)]) }
+    package func hash(of user: UserID) -> [UInt8] { key.code("till erased user 1", [[1], Array(user.text.utf8)]) }
 
     /// The user id that the rows of an erased customer show. It differs for each customer, also if the same user comes
     /// back and is erased again.
     func pseudonym(of user: UserID, customer: Int64) -> UserID {
-        UserID(Self.name(code("till pseudonym 1", [Self.number(customer), Array(user.text.utf8)])))
+        UserID(Self.name(key.code("till pseudonym 1", [Self.number(customer), Array(user.text.utf8)])))
     }
 
     /// The device id that stands for a device of an erased customer: a customer's devices stay distinct, so the time of
     /// device plans stays the same.
     func device(_ device: DeviceID, customer: Int64) -> DeviceID {
         guard !UserID(device.text).isPseudonym else { return device }
-        return DeviceID(Self.name(code("till erased device 1", [Self.number(customer), Array(device.text.utf8)])))
+        return DeviceID(Self.name(key.code("till erased device 1", [Self.number(customer), Array(device.text.utf8)])))
     }
 
     private static func number(_ number: Int64) -> [UInt8] { Array(String(number).utf8) }
 
     private static func name(_ code: [UInt8]) -> String {
         UserID.pseudonymPrefix + hexadecimal(code.prefix(UserID.pseudonymDigits / 2))
-    }
-
-    /// HMAC-SHA-256 over the label, a zero byte, and each part after its length in two bytes.
-    private func code(_ label: String, _ parts: [[UInt8]]) -> [UInt8] {
-        var message = Array(label.utf8)
-        message.append(0)
-        for part in parts {
-            message.append(UInt8(truncatingIfNeeded: part.count >> 8))
-            message.append(UInt8(truncatingIfNeeded: part.count))
-            message += part
-        }
-        return HMACSHA256.code(for: message, key: bytes)
     }
 }
 

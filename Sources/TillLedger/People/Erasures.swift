@@ -10,10 +10,13 @@ import TillSQL
 public struct Erasures: Sendable {
     let database: any Database
     let key: ErasureKey
+    /// The key of the ledger's seals: what the seals say of a customer stays valid without the name.
+    let sealKey: SealKey?
 
-    public init(_ database: any Database, key: ErasureKey) {
+    public init(_ database: any Database, key: ErasureKey, sealKey: SealKey?) {
         self.database = database
         self.key = key
+        self.sealKey = sealKey
     }
 
     /// Who erases, and when.
@@ -39,7 +42,7 @@ public struct Erasures: Sendable {
     func begin(
         _ user: UserID, _ cause: Cause, check: @escaping @Sendable (any Connection) throws -> Void
     ) async throws -> [ErasureTable.Stored] {
-        let key = key
+        let keys = (key, sealKey)
         return try await database.write(locking: [.customer(user)]) { connection in
             guard let person = try PersonTable(connection).find(user) else { return [] }
             try CustomerTable(connection).requireUnmerged(user)
@@ -47,17 +50,17 @@ public struct Erasures: Sendable {
             let guests = try CustomerTable(connection).guests(of: user)
             connection.lock(guests.map { .customer($0) })
             let people = [person] + (try guests.compactMap { try PersonTable(connection).find($0) })
-            for person in people { try ErasedCustomer(person, key, cause, connection).take() }
+            for person in people { try ErasedCustomer(person, keys, cause, connection).take() }
             return try people.compactMap { try ErasureTable(connection).find(customer: $0.customerID) }
         }
     }
 
     /// The same for one customer without its guests, by its number, unless it is erased already.
     func begin(customer: Int64, of user: UserID, _ cause: Cause) async throws {
-        let key = key
+        let keys = (key, sealKey)
         try await database.write(locking: [.customer(user)]) { connection in
             guard let person = try PersonTable(connection).find(user), person.customerID == customer else { return }
-            try ErasedCustomer(person, key, cause, connection).take()
+            try ErasedCustomer(person, keys, cause, connection).take()
         }
     }
 
@@ -123,13 +126,17 @@ public struct Erasures: Sendable {
 private struct ErasedCustomer {
     private let person: Erasures.Person
     private let key: ErasureKey
+    private let sealKey: SealKey?
     private let cause: Erasures.Cause
     private let connection: any Connection
     private let pseudonym: UserID
 
-    init(_ person: Erasures.Person, _ key: ErasureKey, _ cause: Erasures.Cause, _ connection: any Connection) {
+    init(
+        _ person: Erasures.Person, _ keys: (ErasureKey, SealKey?), _ cause: Erasures.Cause,
+        _ connection: any Connection
+    ) {
         self.person = person
-        self.key = key
+        (key, sealKey) = keys
         self.cause = cause
         self.connection = connection
         pseudonym = key.pseudonym(of: person.user, customer: person.customerID)
@@ -141,7 +148,8 @@ private struct ErasedCustomer {
         try rename(in: table)
         try table.rename(person.customerID, to: pseudonym, at: cause.at)
         try ErasureTable(connection).insert(
-            person.customerID, hash: key.hash(of: person.user), caller: cause.caller, at: cause.at)
+            person.customerID, hash: key.hash(of: person.user), caller: cause.caller, at: cause.at,
+            sealedName: try sealedName())
         let tokens = try AccountTokenTable(connection).list(of: pseudonym, limit: 1_000)
         connection.lock(tokens.map { .order($0.token) })
         try table.removeAccountTokens(person.customerID)
@@ -153,6 +161,15 @@ private struct ErasedCustomer {
         try EventRecorder(connection).record(
             type: EventType.customerErased.rawValue, user: pseudonym, about: pseudonym.text, happensOnce: true,
             body: body, at: cause.at)
+    }
+
+    /// Without the key, the seal of a customer whose name is gone could never be compared again.
+    private func sealedName() throws -> [UInt8]? {
+        if let sealKey { return sealKey.name(of: person.user, customer: person.customerID) }
+        guard try SealTable(connection).newest(of: .customers) != nil else { return nil }
+        throw RefusalError(
+            .noErasureKey, "the ledger has seals; set seals.keyFile to their key, then erase again",
+            zh: "账本带有封印；请把 seals.keyFile 设为封印的密钥，再重新抹除")
     }
 
     /// Proofs that wait to be processed name their sender in text. They go on under the pseudonym.

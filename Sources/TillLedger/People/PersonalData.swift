@@ -65,7 +65,10 @@ package enum PersonalData {
             ]),
         Table(
             "erasures",
-            [.none: "row_id app_id caller at position finished_at", .customer: "customer_id", .books: "user_hash"]),
+            [
+                .none: "row_id app_id caller at position finished_at", .customer: "customer_id",
+                .books: "user_hash sealed_name",
+            ]),
     ]
 
     private static let purchases: [Table] = [
@@ -222,7 +225,9 @@ package enum PersonalData {
                 .none: "row_id transaction_row_id transfer_row_id key_hash revision version",
                 .customer: "customer_id", .books: "event_id type user_sequence at body",
             ]),
-        Table("seals", [.none: "row_id first_position last_position digest mac at"]),
+        Table("seals", [.none: "row_id first_position last_position digest mac at stream"]),
+        Table("seal_summary", [.none: "single_row at mac"]),
+        Table("seal_gaps", [.none: "stream position at seal_row_id"]),
         Table("event_positions", [.none: "position event_row_id seal_row_id"]),
         Table("unplaced_events", [.none: "event_row_id"]),
         Table(

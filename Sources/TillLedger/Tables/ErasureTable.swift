@@ -45,10 +45,14 @@ public struct ErasureTable {
         let firstSeen: Instant
     }
 
-    func insert(_ customerID: Int64, hash: [UInt8], caller: String, at: Instant) throws {
+    /// - Parameter sealedName: what stands for the user id in the customer's seal; nil without seals.
+    func insert(_ customerID: Int64, hash: [UInt8], caller: String, at: Instant, sealedName: [UInt8]?) throws {
         try connection.write(
-            "INSERT INTO erasures (\(Self.columns)) VALUES (?1, ?2, ?3, ?4, 0, NULL)",
-            [.integer(customerID), .blob(hash), .text(caller), .instant(at)])
+            "INSERT INTO erasures (\(Self.columns), sealed_name) VALUES (?1, ?2, ?3, ?4, 0, NULL, ?5)",
+            [
+                .integer(customerID), .blob(hash), .text(caller), .instant(at),
+                sealedName.map { .blob($0) } ?? .null,
+            ])
     }
 
     public func find(customer: Int64) throws -> Stored? {

@@ -11,6 +11,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.compressedProofs], [PostgresTables.compressedProofs]),
             Schema.migration([Schema.erasures], [PostgresTables.erasures]),
             Schema.migration([Schema.ledgerRestores], [PostgresTables.ledgerRestores]),
+            Schema.migration([Schema.sealStreams], [PostgresTables.sealStreams]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

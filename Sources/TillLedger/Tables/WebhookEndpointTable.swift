@@ -7,7 +7,7 @@ extension Schema {
     /// The unique index by user prevents duplicate event numbers and serves one user's feed. An event's row contains
     /// its data as of its commit, in the shape that `version` numbers. An event that may recur has the hash of its key,
     /// which is used to count its occurrences. `event_positions` is the order of the feed; `unplaced_events` are
-    /// committed and have no position yet. `seals` will hold digests of the positions.
+    /// committed and have no position yet. `seals` are digests of rows (`sealStreams`).
     ///
     /// A delivery is waiting (0), delivered (1) or dead (2). A waiting delivery has a `due_at` only if it is the first
     /// of its user's queue in its lane: lane 0 for live events, 1 for replays.

@@ -26,6 +26,7 @@ public struct BackgroundJobs: Sendable {
             Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0.ledger).advance() },
             Job(name: "dryRuns", interval: 2_000, isOfEachServer: true) { try await DryRuns($0.ledger).runAll() },
             Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).recordAll() },
+            Job(name: "seals", interval: SealJob.interval) { try await $0.sealing.advance($0) },
             Job(name: "erasures", interval: 600_000) { try await $0.ledger.finishErasures() },
             Job(name: "pruning", interval: 600_000) { try await $0.prune() },
             Job(name: "walletCheck", interval: 30_000) {

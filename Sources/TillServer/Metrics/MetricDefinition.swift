@@ -148,9 +148,14 @@ struct MetricDefinition: Sendable, Hashable {
         "till_proofs_compressed_total", .counter, .count, "Stored proofs that were compressed.")
     static let proofBytesSaved = MetricDefinition(
         "till_proof_bytes_saved_total", .counter, .bytes, "Bytes that the compression of stored proofs saved.")
+    static let rowsSealed = MetricDefinition(
+        "till_rows_sealed_total", .counter, .count, "Rows of the ledger that this server sealed.")
+    static let rowsSealedLate = MetricDefinition(
+        "till_rows_sealed_late_total", .counter, .count,
+        "Rows among them that appeared after their neighbours had been sealed.")
     static let jobs = [
         jobSuccessAge, jobInterval, jobRunning, jobFailures, jobsLeader, jobLeaseAge, walletDrift, walletCheckAge,
-        proofsCompressed, proofBytesSaved,
+        proofsCompressed, proofBytesSaved, rowsSealed, rowsSealedLate,
     ]
 
     // MARK: Apple

@@ -49,8 +49,8 @@ extension Command {
         ]
     ) { call in
         let done: RestoreRun.Done
-        let erasure = call.text(.config) == nil ? nil : try Configuration.load(for: call).erasure
-        let run = RestoreRun(call: call, erasure: erasure)
+        let configuration = call.text(.config) == nil ? nil : try Configuration.load(for: call)
+        let run = RestoreRun(call: call, erasure: configuration?.erasure, sealKey: configuration?.sealKey)
         switch (call.positionals.first, call.text(.restoreTarget), call.isSet(.recovered)) {
         case (let source?, let target?, false):
             done = try await run.restore(source, to: RestoreRun.path(target))
@@ -73,6 +73,8 @@ struct RestoreRun: Sendable {
     let call: Invocation
     /// How people are erased again; nil without a configuration that says it.
     let erasure: ErasureSettings?
+    /// The key of the ledger's seals; nil without such a configuration.
+    let sealKey: SealKey?
 
     struct Done: Sendable {
         let place: String
@@ -169,7 +171,8 @@ struct RestoreRun: Sendable {
                     takenAt: takenAt, at: call.process.clock(), entropy: call.process.entropy)
                 var erased: Int64 = 0
                 if let erasure {
-                    erased = try await Erasures(ledger, key: erasure.key).replay(lines, at: call.process.clock()).erased
+                    let erasures = Erasures(ledger, key: erasure.key, sealKey: sealKey)
+                    erased = try await erasures.replay(lines, at: call.process.clock()).erased
                 }
                 await ledger.close()
                 return Done(place: location.configured, restore: restore, erased: erased)

@@ -78,6 +78,8 @@ extension Command {
         .backup,
         .restore,
         .recover,
+        .audit,
+        .checkpoint,
         .catalog,
         .convert,
         .report,

@@ -54,6 +54,7 @@ struct Configuration: Sendable {
     var webhooks = WebhookSettings()
     /// How customers are erased; nil refuses to.
     var erasure: ErasureSettings?
+    var sealKey: SealKey?
     /// The least level of the log's lines.
     var logLevel = Log.Level.info
     /// Files that contain a secret.
@@ -152,6 +153,7 @@ extension Configuration {
         server.reconciliation = reconciliation
         server.webhooks = webhooks
         server.erasure = erasure?.terms
+        server.sealKey = sealKey
         return server
     }
 }

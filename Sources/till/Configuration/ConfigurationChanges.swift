@@ -37,7 +37,7 @@ struct ConfigurationChanges: Sendable {
     static func isFixed(_ key: ConfigurationKey) -> Bool {
         switch key {
         case .listen, .unsafeHTTP, .database, .trustedProxies, .webhooksAllowPrivate: true
-        default: key.section == "apple" || key.section == "erasure"
+        default: ["apple", "erasure", "seals"].contains(key.section)
         }
     }
 
@@ -63,6 +63,7 @@ struct ConfigurationChanges: Sendable {
         case .emulator: return service.hosts
         case .erasureKey: return configuration.erasure?.key
         case .erasureList: return configuration.erasure?.list
+        case .sealKey: return configuration.sealKey
         // The file of a secret counts as the secret itself.
         default: return 0
         }
@@ -74,7 +75,7 @@ struct ConfigurationChanges: Sendable {
     static func compares(_ key: ConfigurationKey) -> Bool {
         switch key {
         case .catalog, .secretKeys, .userTokens, .operators, .webhookEndpoints: false
-        default: key.section != "apple" && key.section != "erasure"
+        default: !["apple", "erasure", "seals"].contains(key.section)
         }
     }
 

@@ -52,6 +52,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case erasureKey = "erasure.key"
     case erasureKeyFile = "erasure.keyFile"
     case erasureList = "erasure.list"
+    case sealKey = "seals.key"
+    case sealKeyFile = "seals.keyFile"
     case userRate = "limits.userPerSecond"
     case userBurst = "limits.userBurst"
     case keyRate = "limits.keyPerSecond"
@@ -75,7 +77,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .xcodeCertificate, .issuerID, .keyID, .privateKey,
             .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .walletDebt,
             .refundPreference, .restorePolicy, .guestsPrefix, .receiptPolicy, .smallBusiness, .deliveryOrder,
-            .reconciliationInterval, .acceptUnprovenIDsUntil, .logLevel, .erasureKey, .erasureKeyFile, .erasureList:
+            .reconciliationInterval, .acceptUnprovenIDsUntil, .logLevel, .erasureKey, .erasureKeyFile, .erasureList,
+            .sealKey, .sealKeyFile:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
@@ -88,7 +91,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     }
 
     /// Whether the variable may also be given as `…_FILE`, the path of a file that contains its text, as secret stores
-    /// mount it. (`privateKeyFile`, `sharedSecretFile` and `erasure.keyFile` are keys of their own, and their variables
+    /// mount it. (`privateKeyFile`, `sharedSecretFile`, `erasure.keyFile` and `seals.keyFile` are keys of their own, and their variables
     /// have this ending anyway.)
     var isSecret: Bool {
         switch self {
@@ -103,8 +106,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes, .lateAfterDays, .forgivenPerYear,
             .reconciliationInterval, .reconciliationCustomers, .drainSeconds, .lameDuckMilliseconds,
-            .webhooksAllowPrivate, .logLevel, .erasureKey, .erasureKeyFile, .erasureList, .userRate, .userBurst,
-            .keyRate, .keyBurst, .addressRate, .addressBurst:
+            .webhooksAllowPrivate, .logLevel, .erasureKey, .erasureKeyFile, .erasureList, .sealKey, .sealKeyFile,
+            .userRate, .userBurst, .keyRate, .keyBurst, .addressRate, .addressBurst:
             false
         }
     }
@@ -149,7 +152,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The nested objects.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
-        "reconciliation", "drain", "webhooks", "limits", "erasure",
+        "reconciliation", "drain", "webhooks", "limits", "erasure", "seals",
     ]
     /// The keys of one nested object.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }

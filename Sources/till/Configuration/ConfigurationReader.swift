@@ -73,6 +73,7 @@ struct ConfigurationReader {
         let webhooks = readWebhooks()
         let limits = readLimits()
         let erasure = readErasure()
+        let sealKey = readSealKey()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -98,6 +99,7 @@ struct ConfigurationReader {
         }
         configuration.limits = limits
         configuration.erasure = erasure
+        configuration.sealKey = sealKey
         configuration.secretFiles = reader.secretFiles
         configuration.written = sources.settings.mapValues(\.value).filter { ConfigurationChanges.compares($0.key) }
         return configuration

@@ -189,7 +189,8 @@ private struct Replay {
         let (key, location) = (erasure.key, configuration.database)
         let result = try await own.use { server in
             guard try await server.database.read({ try location.countServers($0) }) == 0 else { throw Self.isInUse }
-            return try await Erasures(server.database, key: key).replay(lines, at: call.process.clock())
+            let erasures = Erasures(server.database, key: key, sealKey: server.configuration.sealKey)
+            return try await erasures.replay(lines, at: call.process.clock())
         }
         if call.wantsJSON {
             call.console.print(

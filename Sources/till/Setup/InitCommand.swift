@@ -17,13 +17,14 @@ extension Command {
             zh: "写出可用的配置、示例商品目录和密钥（密钥只显示一次）"),
         discussion: LocalizedText(
             en: """
-                Writes till.json, catalog.json, user-token.secret and erasure.key. Nothing that exists is overwritten.
-                The secret key and the operator token are stored as hashes and are shown only this time. The secret of
-                user tokens and the key of erasures are stored in their files and are not shown.
+                Writes till.json, catalog.json, user-token.secret, erasure.key and seal.key. Nothing that exists is
+                overwritten. The secret key and the operator token are stored as hashes and are shown only this time.
+                The secret of user tokens and the keys of erasures and seals are stored in their files and are not shown.
                 """,
             zh: """
-                写出 till.json、catalog.json、user-token.secret 和 erasure.key，不会覆盖已有的文件。
-                后端密钥和运营令牌只保存哈希值，仅显示这一次。用户令牌的密钥和抹除用的密钥只保存在各自的文件中，不会显示。
+                写出 till.json、catalog.json、user-token.secret、erasure.key 和 seal.key，不会覆盖已有的文件。
+                后端密钥和运营令牌只保存哈希值，仅显示这一次。用户令牌的密钥以及抹除和封印用的密钥
+                只保存在各自的文件中，不会显示。
                 """),
         flags: [.sample],
         positionals: [
@@ -59,6 +60,8 @@ struct InitialFiles: Sendable {
     let userTokenSecret: String
     /// Hashes the user ids of erased customers; its UTF-8 bytes are the key.
     let erasureKey: String
+    /// Authenticates the seals of the ledger.
+    let sealKey: String
 
     init(directory: String, entropy: (Int) -> [UInt8], sample: SampleShop = .learnPoints) {
         self.directory = directory
@@ -67,17 +70,21 @@ struct InitialFiles: Sendable {
         operatorToken = KeyText(.operators, entropy).text
         userTokenSecret = KeyText(.userTokens, entropy).text
         erasureKey = KeyText(.userTokens, entropy).text
+        sealKey = KeyText(.userTokens, entropy).text
     }
 
     var configurationFile: String { resolve("till.json", from: directory) }
     var catalogFile: String { resolve("catalog.json", from: directory) }
     var secretFile: String { resolve("user-token.secret", from: directory) }
     var erasureKeyFile: String { resolve("erasure.key", from: directory) }
+    var sealKeyFile: String { resolve("seal.key", from: directory) }
+    private var files: [String] { [configurationFile, catalogFile, secretFile, erasureKeyFile, sealKeyFile] }
 
     /// Writes all files or none.
     func write() throws(CommandError) {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"), (erasureKeyFile, 0o600, erasureKey + "\n"),
+            (sealKeyFile, 0o600, sealKey + "\n"),
             (catalogFile, 0o644, sample.catalogText),
             (configurationFile, 0o600, configuration),
         ]
@@ -124,7 +131,8 @@ struct InitialFiles: Sendable {
             { "id": "operator", "sha256": "\(hash(operatorToken))" }
           ],
           "reviewUsers": [],
-          "erasure": { "keyFile": "erasure.key", "list": "erasures.jsonl" }
+          "erasure": { "keyFile": "erasure.key", "list": "erasures.jsonl" },
+          "seals": { "keyFile": "seal.key" }
         }
 
         """
@@ -133,14 +141,14 @@ struct InitialFiles: Sendable {
     /// The files and keys, for programs.
     var json: String {
         let value: JSONValue = [
-            "files": .array([configurationFile, catalogFile, secretFile, erasureKeyFile].map { .string($0) }),
+            "files": .array(files.map { .string($0) }),
             "secretKey": .string(secretKey), "operatorToken": .string(operatorToken),
         ]
         return value.encoded(pretty: true)
     }
 
     func announcement(_ language: Language) -> String {
-        let files = [configurationFile, catalogFile, secretFile, erasureKeyFile].map { "  " + shown($0) }
+        let files = self.files.map { "  " + shown($0) }
         let text = LocalizedText(
             en: """
                 Written:
@@ -150,7 +158,8 @@ struct InitialFiles: Sendable {
                   secret key of your backend  \(secretKey)
                   operator token (dashboard)  \(operatorToken)
                 The secret of user tokens (HS256) is in \(shown(secretFile)) and nowhere else.
-                The key of erasures is in \(shown(erasureKeyFile)): keep a copy of it apart from your backups.
+                The keys of erasures and of seals are in \(shown(erasureKeyFile)) and \(shown(sealKeyFile)): keep
+                copies of them apart from your backups.
 
                 Put your app's bundle id into \(shown(configurationFile)), then start the server:
                   till serve --config \(shown(configurationFile))
@@ -163,7 +172,8 @@ struct InitialFiles: Sendable {
                   后端密钥             \(secretKey)
                   运营令牌             \(operatorToken)
                 用户令牌的密钥 (HS256) 只在 \(shown(secretFile)) 里。
-                抹除用的密钥在 \(shown(erasureKeyFile)) 里：请另存一份，不要与备份放在一起。
+                抹除与封印用的密钥在 \(shown(erasureKeyFile)) 和 \(shown(sealKeyFile)) 里：
+                请另存一份，不要与备份放在一起。
 
                 把应用的 bundle id 写进 \(shown(configurationFile))，然后启动服务器：
                   till serve --config \(shown(configurationFile))

@@ -29,6 +29,7 @@ final class Shop: Sendable {
     static let points60 = "com.example.learn.points60"
     static let points300 = "com.example.learn.points300"
     static let secretKey = "sk_journey_0123456789abcdef"
+    static let sealKey = SealKey("a key of seals, at least thirty-two bytes")
     static let tokenSecret = Array("q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga".utf8)
 
     /// The server that answers; `restart` replaces it.
@@ -44,6 +45,7 @@ final class Shop: Sendable {
     /// The connection of phones to the store.
     let storeConnection: StoreConnection
     private let relay: Relay
+    private let sealer = Sealer()
     private let stops: [@Sendable () async -> Void]
 
     private init(
@@ -120,6 +122,7 @@ final class Shop: Sendable {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: tokenSecret))])
         // Most shops here have no key for Apple's API, and grant by the order id beside a receipt.
         configuration.receipts = ReceiptTerms(policy: .provisional)
+        configuration.sealKey = sealKey
         return configuration
     }
 
@@ -246,6 +249,16 @@ final class Shop: Sendable {
     private func checkTheBooks() async throws {
         let unbalanced = try await ledger.read { try LedgerTable($0).unbalanced() }
         #expect(unbalanced.isEmpty)
+        guard let key = server.configuration.sealKey else { return }
+        try await seal()
+        let identity = try await server.ledger.identity()
+        let report = try await SealAudit(ledger, key: key, ledger: identity.id).run()
+        #expect(report.violations.isEmpty, "\(report.violations.map(\.text.en))")
+    }
+
+    /// Seals what was written so far, so that a later change of it is found at the end.
+    func seal() async throws {
+        _ = try await sealer.seal(server.ledger)
     }
 
     // MARK: Requests
@@ -255,7 +268,9 @@ final class Shop: Sendable {
         _ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil, as party: Party = .backend,
         headers extra: [(String, String)] = []
     ) async throws -> Reply {
-        try await Reply(toServer(target, made(method, target, body, as: party, headers: extra)))
+        // A ledger whose disk fails seals later, as a server's job does.
+        try? await seal()
+        return try await Reply(toServer(target, made(method, target, body, as: party, headers: extra)))
     }
 
     /// A request to the server, as it would be sent.

@@ -50,7 +50,7 @@ extension Server {
         let callers = requestFigures.metrics + limiter.metrics + unpaidRows.metrics + keyMetrics(at: now)
         let jobs = jobHistory.metrics(at: now) + jobLease.metrics(isShared: self.database.isShared, at: now)
         return own + callers + monitoring.commits.metrics + disk + database + jobs
-            + walletCheck.metrics(at: clock()) + proofCompression.metrics + apple + fromLedger.metrics
+            + walletCheck.metrics(at: clock()) + proofCompression.metrics + sealing.metrics + apple + fromLedger.metrics
     }
 
     /// Nil also if the database does not answer in time.

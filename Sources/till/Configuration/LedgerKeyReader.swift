@@ -22,13 +22,27 @@ extension ConfigurationReader {
         let list = requiredSetting(.erasureList)
         guard let key, let list, let path = reader.text(list, most: 4_096) else { return nil }
         guard let read = ErasureKey(key.text) else {
-            reader.complain(
-                key.place,
-                LocalizedText(
-                    en: "must be at least \(ErasureKey.minimumLength) bytes, is \(key.text.utf8.count)",
-                    zh: "至少为 \(ErasureKey.minimumLength) 字节，现在是 \(key.text.utf8.count)"))
+            complainOfLength(key.place, key.text, least: ErasureKey.minimumLength)
             return nil
         }
         return ErasureSettings(key: read, list: resolve(path, from: list.base))
+    }
+
+    /// `seals.key` or `seals.keyFile`.
+    mutating func readSealKey() -> SealKey? {
+        guard let key = secret(.sealKey, .sealKeyFile) else { return nil }
+        guard let read = SealKey(key.text) else {
+            complainOfLength(key.place, key.text, least: SealKey.minimumLength)
+            return nil
+        }
+        return read
+    }
+
+    private mutating func complainOfLength(_ place: SettingLocation, _ text: String, least: Int) {
+        reader.complain(
+            place,
+            LocalizedText(
+                en: "must be at least \(least) bytes, is \(text.utf8.count)",
+                zh: "至少为 \(least) 字节，现在是 \(text.utf8.count)"))
     }
 }

@@ -1,0 +1,74 @@
+import TillBilling
+import TillSQL
+
+/// What a later decision changed in rows that are edited: these rows are not sealed, the decisions are.
+extension AuditWalk {
+    static let states = AuditWalk(
+        rule: .states, last: "SELECT coalesce(max(row_id), 0) AS last FROM transactions"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT a.id, a.state, a.decision FROM (SELECT t.row_id, t.id, t.state, (SELECT e.decision FROM evidence e \
+            WHERE e.transaction_row_id = t.row_id AND e.decision IN ('granted', 'reinstated', 'quarantined', \
+            'revoked') ORDER BY e.row_id DESC LIMIT 1) AS decision FROM transactions t WHERE t.row_id > ?1 AND \
+            t.row_id <= ?2) AS a WHERE a.state <> CASE a.decision WHEN 'granted' THEN 1 WHEN 'reinstated' THEN 1 \
+            WHEN 'quarantined' THEN 2 WHEN 'revoked' THEN 3 ELSE 0 END ORDER BY a.row_id
+            """, slice.values
+        ) { row in
+            let (state, decision) = (row.integer("state"), row.optionalText("decision") ?? "–")
+            return AuditViolation(
+                .states, "transaction \(row.text("id"))",
+                en: "has the state \(state), and the last decision about it is \(decision)",
+                zh: "状态为 \(state)，而对它的最后一次决定是 \(decision)")
+        }
+    }
+
+    static let owners = AuditWalk(
+        rule: .owners, last: "SELECT coalesce(max(grant_row_id), 0) AS last FROM grant_owners"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT t.id FROM grant_owners o CROSS JOIN transactions t ON t.row_id = o.grant_row_id WHERE \
+            o.grant_row_id > ?1 AND o.grant_row_id <= ?2 AND o.customer_id <> coalesce((SELECT f.to_customer_id FROM \
+            transfer_items i CROSS JOIN transfers f ON f.row_id = i.transfer_row_id WHERE i.grant_row_id = \
+            o.grant_row_id ORDER BY f.row_id DESC LIMIT 1), 0) ORDER BY o.grant_row_id
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .owners, "transaction \(row.text("id"))", en: "has an owner to whom no transfer gave it",
+                zh: "所属客户并非任何转移所给予")
+        }
+    }
+
+    /// A grant is sealed with the decision that made it.
+    static let decidedGrants = AuditWalk(
+        rule: .grants, last: "SELECT coalesce(max(transaction_row_id), 0) AS last FROM grants"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id WHERE \
+            g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM evidence e WHERE \
+            e.transaction_row_id = g.transaction_row_id AND e.decision = 'granted')
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .grants, "transaction \(row.text("id"))", en: "has a grant that no decision made", zh: "有发放记录，却没有相应的决定")
+        }
+    }
+
+    static let placedEvents = AuditWalk(
+        rule: .events, last: "SELECT coalesce(max(row_id), 0) AS last FROM outbox"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT o.row_id FROM outbox o LEFT JOIN event_positions p ON p.event_row_id = o.row_id LEFT JOIN \
+            unplaced_events u ON u.event_row_id = o.row_id WHERE o.row_id > ?1 AND o.row_id <= ?2 AND \
+            p.position IS NULL AND u.event_row_id IS NULL
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .events, "outbox \(row.integer("row_id"))", en: "has no place in the feed, and waits for none",
+                zh: "在事件流中没有位置，也不在等待排定")
+        }
+    }
+}

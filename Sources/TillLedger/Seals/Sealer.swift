@@ -1,0 +1,261 @@
+import TillBilling
+import TillCrypto
+import TillSQL
+import TillThreads
+
+/// Seals what was committed: each row's content goes into the chain of its table, and each seal is authenticated
+/// (docs/decisions/0080). Rows are read and hashed outside of the writer; a commit holds the finished seals.
+public final class Sealer: Sendable {
+    /// Ids read at once, for each table.
+    static let slice: Int64 = 2_048
+    /// Milliseconds for which a row may appear after its neighbours were sealed. No transaction lives that long.
+    static let lateness: Int64 = 3_600_000
+    /// Ids behind each other that no row has.
+    static let mostMissing: Int64 = 100_000
+
+    private struct Gap: Hashable {
+        let stream: SealedStream
+        let position: Int64
+    }
+
+    /// Gaps that the pass before this one has seen. A row that is only late by moments is not sealed as a late one.
+    private let seen = Locked<Set<Gap>>([])
+    /// The sum of all tables' last ids when nothing was left to seal.
+    private let finished = Locked<Int64?>(nil)
+
+    public init() {}
+
+    /// What a pass did.
+    public struct Pass: Sendable, Hashable {
+        public var rows: Int64 = 0
+        /// Rows that appeared after their neighbours were sealed.
+        public var lateRows: Int64 = 0
+    }
+
+    /// When the newest seal was made; nil without any.
+    public func newest(_ ledger: Ledger) async throws -> Instant? {
+        try await ledger.database.read { try SealTable($0).summary()?.at }
+    }
+
+    /// Seals everything that was committed before the call. Run by one server at a time.
+    public func seal(_ ledger: Ledger) async throws -> Pass {
+        guard let key = ledger.settings.sealKey else { return Pass() }
+        try await ledger.placeEvents()
+        let identity = try await ledger.identity()
+        let round = Round(key: key, ledger: identity.id, at: ledger.clock())
+        var pass = Pass()
+        pass.lateRows = try await sealLateRows(ledger.database, round)
+        let total = try await ledger.database.read(Self.lastIDs)
+        let known = seen.withLock { $0 }
+        if known.isEmpty, finished.withLock({ $0 }) == total { return pass }
+        var (found, open) = (Set<Gap>(), Set(SealedStream.allCases))
+        while !open.isEmpty {
+            let streams = open
+            let slices = try await ledger.database.read { connection in
+                try streams.sorted { $0.rawValue < $1.rawValue }.compactMap { stream in
+                    try round.slice(of: stream, connection) { known.contains(Gap(stream: stream, position: $0)) }
+                }
+            }
+            for slice in slices {
+                found.formUnion(slice.missing.map { Gap(stream: slice.stream, position: $0) })
+            }
+            let ready = slices.filter { !$0.seals.isEmpty }
+            guard !ready.isEmpty else { break }
+            try await round.write(ready, to: ledger.database)
+            pass.rows += ready.reduce(0) { $0 + $1.rows }
+            open = Set(slices.filter(\.hasMore).map(\.stream))
+        }
+        seen.withLock { [found] in $0 = found }
+        finished.withLock { $0 = total }
+        return pass
+    }
+
+    /// Late rows raise no last id; they are looked for while their gaps are young.
+    private static func lastIDs(_ connection: any Connection) throws -> Int64 {
+        try SealedStream.allCases.reduce(0) { sum, stream in
+            try sum &+ (connection.first(stream.last, []) { $0.integer("last") } ?? 0)
+        }
+    }
+
+    /// Seals rows that filled gaps, in a seal of their own.
+    private func sealLateRows(_ database: any Database, _ round: Round) async throws -> Int64 {
+        let since = round.at.adding(milliseconds: -Self.lateness)
+        let gaps = try await database.read { try SealTable($0).recentGaps(since: since) }
+        var rows: Int64 = 0
+        for (stream, gaps) in Dictionary(grouping: gaps, by: \.stream) {
+            let slice = try await database.read { try round.lateSlice(of: stream, gaps.map(\.position), $0) }
+            guard let slice else { continue }
+            try await round.write([slice], to: database)
+            rows += slice.rows
+        }
+        return rows
+    }
+}
+
+/// What stays equal during one pass.
+private struct Round: Sendable {
+    let key: SealKey
+    let ledger: UniqueID
+    let at: Instant
+
+    /// The seals of the next rows of a table; nil if there are none.
+    ///
+    /// - Parameter isOld: whether an id without a row was seen in the pass before.
+    func slice(
+        of stream: SealedStream, _ connection: any Connection, isOld: (Int64) -> Bool
+    ) throws -> SealSlice? {
+        let newest = try SealTable(connection).newest(of: stream)
+        let first = (newest?.last ?? 0) + 1
+        let last = try connection.first(stream.last, []) { $0.integer("last") } ?? 0
+        guard last >= first else { return nil }
+        let end = min(last, first + Sealer.slice - 1)
+        let chain = SHA256Chain(after: newest?.digest ?? stream.start(of: ledger))
+        var slice = SealSlice(stream: stream, after: newest, round: self)
+        var next = first
+        func skip(to position: Int64) {
+            while next < position {
+                slice.missing.append(next)
+                if isOld(next), !slice.isStopped {
+                    chain.add(stream.gap(next))
+                    slice.add(next, chain.digest, isGap: true)
+                } else {
+                    slice.isStopped = true
+                }
+                next += 1
+            }
+        }
+        try stream.read(from: first, to: end, key: key, connection) { position, content in
+            skip(to: position)
+            next = position + 1
+            guard !slice.isStopped else { return }
+            chain.add(content)
+            slice.add(position, chain.digest, isGap: false)
+        }
+        skip(to: end + 1)
+        if slice.missing.count == Sealer.slice { try requireRow(of: stream, after: end, last, connection) }
+        slice.hasMore = end < last && !slice.isStopped
+        slice.end()
+        return slice
+    }
+
+    /// One commit: the seals, and what authenticates the ends of all chains.
+    func write(_ slices: [SealSlice], to database: any Database) async throws {
+        try await database.write(locking: [.ledger("seals")]) { connection in
+            for slice in slices { try slice.write(connection) }
+            let table = SealTable(connection)
+            try table.setSummary(key.code(of: try table.heads(), ledger: ledger, at: at), at: at)
+        }
+    }
+
+    /// Ids of transactions that were rolled back, or of a database's server that crashed, are few.
+    private func requireRow(
+        of stream: SealedStream, after position: Int64, _ last: Int64, _ connection: any Connection
+    ) throws {
+        var isFound = false
+        let end = position + min(last - position, Sealer.mostMissing)
+        try stream.read(from: position + 1, to: end, key: key, connection) { _, _ in isFound = true }
+        guard isFound else { throw RowsFarAheadError(stream, last) }
+    }
+
+    /// A seal of the rows that have appeared at these ids; nil if none has.
+    func lateSlice(
+        of stream: SealedStream, _ positions: [Int64], _ connection: any Connection
+    ) throws -> SealSlice? {
+        guard let newest = try SealTable(connection).newest(of: stream) else { return nil }
+        let chain = SHA256Chain(after: newest.digest)
+        var slice = SealSlice(stream: stream, after: newest, round: self)
+        for position in positions {
+            try stream.read(from: position, to: position, key: key, connection) { position, content in
+                chain.add(content)
+                slice.addLate(position)
+            }
+        }
+        slice.endLate(chain.digest)
+        return slice.seals.isEmpty ? nil : slice
+    }
+}
+
+/// A row with an id that no sequence gives: somebody else wrote it. It is not sealed, and the audit names it.
+struct RowsFarAheadError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ stream: SealedStream, _ position: Int64) {
+        description =
+            "\(stream.name) has the row \(position) far beyond all others, which no server writes; run till audit"
+    }
+}
+
+/// The next seals of one table, as they are computed from a snapshot.
+private struct SealSlice: Sendable {
+    let stream: SealedStream
+    /// The newest seal before. The commit compares it.
+    private let newest: Seal?
+    private let round: Round
+    /// The first may replace `newest`, which had room.
+    private(set) var seals: [Seal] = []
+    private(set) var gaps: [Int64] = []
+    private var lateRows: [Int64] = []
+    /// Rows sealed.
+    private(set) var rows: Int64 = 0
+    /// Ids without a row.
+    var missing: [Int64] = []
+    /// Whether the rows from the first new one of these on are left for the next pass.
+    var isStopped = false
+    var hasMore = false
+
+    private var first: Int64
+    private var last: Int64
+    private var digest: [UInt8] = []
+
+    init(stream: SealedStream, after newest: Seal?, round: Round) {
+        (self.stream, self.newest, self.round) = (stream, newest, round)
+        last = newest?.last ?? 0
+        first = newest.flatMap { $0.isOpen ? $0.first : nil } ?? last + 1
+    }
+
+    /// - Parameter digest: of the chain up to this id.
+    mutating func add(_ position: Int64, _ digest: [UInt8], isGap: Bool) {
+        if isGap { gaps.append(position) } else { rows += 1 }
+        (last, self.digest) = (position, digest)
+        if last - first + 1 == Seal.most { close() }
+    }
+
+    mutating func addLate(_ position: Int64) {
+        rows += 1
+        lateRows.append(position)
+    }
+
+    private mutating func close() {
+        seals.append(Seal(rowID: 0, stream: stream, first: first, last: last, digest: digest, at: round.at))
+        (first, digest) = (last + 1, [])
+    }
+
+    /// Closes the seal of the last rows. Later rows may join it.
+    mutating func end() {
+        if !digest.isEmpty { close() }
+    }
+
+    mutating func endLate(_ digest: [UInt8]) {
+        guard !lateRows.isEmpty else { return }
+        (first, self.digest) = (last + 1, digest)
+        close()
+    }
+
+    func write(_ connection: any Connection) throws {
+        let table = SealTable(connection)
+        guard try table.newest(of: stream) == newest else {
+            throw DatabaseError(.busy, "another server has sealed the same rows; this pass begins again")
+        }
+        var late: Int64?
+        for (index, seal) in seals.enumerated() {
+            var seal = seal
+            let joined = index == 0 && newest?.isOpen == true && seal.first == newest?.first ? newest?.rowID : nil
+            seal.rowID = try joined ?? connection.drawID(of: "seals")
+            seal.code = round.key.code(of: seal, ledger: round.ledger)
+            if joined != nil { try table.extend(seal) } else { try table.insert(seal) }
+            late = seal.rowID
+        }
+        for gap in gaps { try table.insertGap(gap, of: stream, at: round.at) }
+        if let late { for position in lateRows { try table.fillGap(position, of: stream, in: late) } }
+    }
+}

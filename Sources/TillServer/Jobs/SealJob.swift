@@ -1,0 +1,60 @@
+import TillBilling
+import TillLedger
+import TillThreads
+
+/// Seals what was committed, and records checkpoints of the seals for the shop's receivers.
+final class SealJob: Sendable {
+    /// Milliseconds between two passes: a row is sealed within a second of its commit.
+    static let interval: Int64 = 400
+    /// Milliseconds between two checkpoints.
+    private static let checkpointInterval: Int64 = 3_600_000
+
+    private struct State {
+        var hasRun = false
+        var sealed: Int64 = 0
+        var late: Int64 = 0
+        var checkpoint: Checkpoint?
+        var checkpointAt: Instant?
+    }
+
+    private let sealer = Sealer()
+    private let state = Locked(State())
+
+    func advance(_ server: Server) async throws {
+        guard server.configuration.sealKey != nil else { return }
+        let before = state.withLock { $0.hasRun } ? nil : try await sealer.newest(server.ledger)
+        let pass = try await sealer.seal(server.ledger)
+        let isFirst = state.withLock { state in
+            state.sealed += pass.rows + pass.lateRows
+            state.late += pass.lateRows
+            defer { state.hasRun = true }
+            return !state.hasRun
+        }
+        if isFirst, pass.rows > 0 {
+            if let before {
+                server.log.write(
+                    .sealsResumed, ["rows": .integer(pass.rows), "last_seal_at": .text(before.rfc3339)])
+            } else {
+                server.log.write(.sealsBegun, ["rows": .integer(pass.rows)])
+            }
+        }
+        try await recordCheckpoint(server)
+    }
+
+    /// Only if something besides events was sealed since: a checkpoint is an event itself.
+    private func recordCheckpoint(_ server: Server) async throws {
+        let now = server.clock()
+        let (last, at) = state.withLock { ($0.checkpoint, $0.checkpointAt) }
+        if let at, now.milliseconds - at.milliseconds < Self.checkpointInterval { return }
+        let next = try await server.ledger.recordCheckpoint(unless: last)
+        state.withLock { state in
+            state.checkpoint = next ?? state.checkpoint
+            state.checkpointAt = now
+        }
+    }
+
+    var metrics: [Metric] {
+        let state = state.withLock { $0 }
+        return [Metric(.rowsSealed, Double(state.sealed)), Metric(.rowsSealedLate, Double(state.late))]
+    }
+}
