@@ -128,11 +128,13 @@ public final class SHA256Chain {
         self.digest = digest
     }
 
-    public func add(_ content: [UInt8]) {
+    public func add(_ content: [UInt8]) { content.withUnsafeBytes { add($0) } }
+
+    public func add(_ content: UnsafeRawBufferPointer) {
         let isDone =
             EVP_DigestInit_ex2(context, Digest.sha256.algorithm, nil) == 1
             && EVP_DigestUpdate(context, digest, digest.count) == 1
-            && EVP_DigestUpdate(context, content, content.count) == 1
+            && EVP_DigestUpdate(context, content.baseAddress, content.count) == 1
             && digest.withUnsafeMutableBufferPointer { EVP_DigestFinal_ex(context, $0.baseAddress, nil) } == 1
         precondition(isDone, "libcrypto cannot hash")
     }

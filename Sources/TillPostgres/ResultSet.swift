@@ -106,16 +106,16 @@ final class ResultSet {
     }
 
     /// Appends a row; nil, or what can't be read.
-    func append(_ row: Int32, to bytes: inout [UInt8]) -> String? {
+    func append(_ row: Int32, to content: RowContent) -> String? {
         for column in 0..<columnCount {
             if isNull(row, column) {
-                SQLValue.null.append(to: &bytes)
+                content.appendNull()
                 continue
             }
             switch PostgresType(PQftype(pointer, column)) {
-            case .text: SQLValue.append(self.bytes(row, column), kind: 2, to: &bytes)
-            case .bytea: SQLValue.append(self.bytes(row, column), kind: 3, to: &bytes)
-            case .int8, .int4, .int2, .bool: SQLValue.append(integer(row, column) ?? 0, to: &bytes)
+            case .text: content.append(text: bytes(row, column))
+            case .bytea: content.append(blob: bytes(row, column))
+            case .int8, .int4, .int2, .bool: content.append(integer(row, column) ?? 0)
             case nil: return unreadable(column)
             }
         }
@@ -178,8 +178,8 @@ final class PostgresRow: Row {
     func text(_ column: StaticString) -> String { value(column, "") { result.text(index, $0) } }
     func blob(_ column: StaticString) -> [UInt8] { value(column, []) { result.blob(index, $0) } }
 
-    func append(to bytes: inout [UInt8]) {
-        let unreadable = result.append(index, to: &bytes)
+    func append(to content: RowContent) {
+        let unreadable = result.append(index, to: content)
         problem = problem ?? unreadable
     }
 }

@@ -72,14 +72,18 @@ public struct DatabaseSchema: Sendable {
     /// Tables whose rows are never changed and never deleted. On PostgreSQL the server's role may only read and add
     /// them; triggers forbid the rest to every role.
     public var appendOnlyTables: [StaticString]
+    /// Tables for which the driver can say whether a row is this process's own.
+    public var watchedTables: [StaticString]
 
     public init(
-        migrations: [Migration], applicationID: Int32, firstVersion: Int = 1, appendOnlyTables: [StaticString] = []
+        migrations: [Migration], applicationID: Int32, firstVersion: Int = 1, appendOnlyTables: [StaticString] = [],
+        watchedTables: [StaticString] = []
     ) {
         self.migrations = migrations
         self.applicationID = applicationID
         self.firstVersion = firstVersion
         self.appendOnlyTables = appendOnlyTables
+        self.watchedTables = watchedTables
     }
 
     /// - Parameter migrations: one script for each version.
@@ -101,6 +105,6 @@ public struct DatabaseSchema: Sendable {
     public func upTo(_ version: Int) -> DatabaseSchema {
         DatabaseSchema(
             migrations: Array(migrations.prefix(max(0, version - firstVersion + 1))), applicationID: applicationID,
-            firstVersion: firstVersion, appendOnlyTables: appendOnlyTables)
+            firstVersion: firstVersion, appendOnlyTables: appendOnlyTables, watchedTables: watchedTables)
     }
 }

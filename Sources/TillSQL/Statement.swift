@@ -6,32 +6,6 @@ public enum SQLValue: Sendable, Hashable {
     case blob([UInt8])
 }
 
-extension SQLValue {
-    /// Appends the value with its type and its length, so that equal bytes mean equal values: the same on every
-    /// database. Seals are made of this (docs/decisions/0080).
-    public func append(to bytes: inout [UInt8]) {
-        switch self {
-        case .null: bytes.append(0)
-        case .integer(let integer): Self.append(integer, to: &bytes)
-        case .text(var text): text.withUTF8 { Self.append(UnsafeRawBufferPointer($0), kind: 2, to: &bytes) }
-        case .blob(let blob): blob.withUnsafeBytes { Self.append($0, kind: 3, to: &bytes) }
-        }
-    }
-
-    /// Used by drivers, to append what lies in a database's own memory.
-    public static func append(_ integer: Int64, to bytes: inout [UInt8]) {
-        bytes.append(1)
-        withUnsafeBytes(of: integer.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    /// - Parameter kind: 2 for a text, 3 for a blob.
-    public static func append(_ content: UnsafeRawBufferPointer, kind: UInt8, to bytes: inout [UInt8]) {
-        bytes.append(kind)
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: content.count).bigEndian) { bytes.append(contentsOf: $0) }
-        bytes.append(contentsOf: content)
-    }
-}
-
 /// One row of a result, read by column names: `row.integer("signed_at")`.
 ///
 /// A column that the result does not have reads as null, and the query then throws after the row has been read.
@@ -40,8 +14,8 @@ public protocol Row {
     func integer(_ column: StaticString) -> Int64
     func text(_ column: StaticString) -> String
     func blob(_ column: StaticString) -> [UInt8]
-    /// Appends all columns in their order, in the form of `SQLValue.append`.
-    func append(to bytes: inout [UInt8])
+    /// Appends all columns in their order.
+    func append(to content: RowContent)
 }
 
 extension Row {
@@ -130,7 +104,7 @@ private final class ResultRow: Row {
         if case .blob(let blob) = value(column) { blob } else { [] }
     }
 
-    func append(to bytes: inout [UInt8]) {
-        for value in values { value.append(to: &bytes) }
+    func append(to content: RowContent) {
+        for value in values { content.append(value) }
     }
 }

@@ -48,20 +48,22 @@ final class CurrentRow: Row {
         }
     }
 
-    func append(to bytes: inout [UInt8]) {
+    func append(to content: RowContent) {
         guard let pointer else { return }
         for place in 0..<Int32(statement.columnCount) {
-            let type = sqlite3_column_type(pointer, place)
-            switch type {
-            case SQLITE_NULL: SQLValue.null.append(to: &bytes)
-            case SQLITE_INTEGER: SQLValue.append(sqlite3_column_int64(pointer, place), to: &bytes)
-            default:
-                // As it is stored: no conversion, no copy.
-                let start = sqlite3_column_blob(pointer, place)
-                let content = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, place)))
-                SQLValue.append(content, kind: type == SQLITE_BLOB ? 3 : 2, to: &bytes)
+            switch sqlite3_column_type(pointer, place) {
+            case SQLITE_NULL: content.appendNull()
+            case SQLITE_INTEGER: content.append(sqlite3_column_int64(pointer, place))
+            case SQLITE_BLOB: content.append(blob: stored(pointer, place))
+            default: content.append(text: stored(pointer, place))
             }
         }
+    }
+
+    /// As it is stored: no conversion, no copy.
+    private func stored(_ pointer: OpaquePointer, _ place: Int32) -> UnsafeRawBufferPointer {
+        let start = sqlite3_column_blob(pointer, place)
+        return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, place)))
     }
 
     private func place(_ column: StaticString) -> Int32? {

@@ -8,6 +8,7 @@ final class Engine: @unchecked Sendable {
     private let writer: Writer?
     private let readers: Readers
     private let threads: SQLiteDatabase.Threads
+    let ownRows: OwnRows
 
     /// Guards the fields below.
     private let state = Locked<Void>()
@@ -19,9 +20,10 @@ final class Engine: @unchecked Sendable {
     init(path: String, role: DatabaseRole, options: SQLiteDatabase.Options) throws(DatabaseError) {
         let factory = try ConnectionFactory(path: path, role: role, options: options)
         lock = factory.lock
+        ownRows = OwnRows(of: options.schema.watchedTables)
         threads = options.threads
         switch role {
-        case .server: writer = try Writer(factory)
+        case .server: writer = try Writer(factory, ownRows)
         case .operator: writer = nil
         }
         readers = try Readers(factory)

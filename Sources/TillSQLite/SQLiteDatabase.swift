@@ -42,6 +42,8 @@ public final class SQLiteDatabase: Database {
     /// How many writes wait for the writer.
     public var waitingWrites: Int { engine.waitingWrites }
 
+    public func insertedRows(of table: StaticString) -> [ClosedRange<Int64>]? { engine.ownRows.ranges(of: table) }
+
     private init(_ engine: Engine) { self.engine = engine }
 
     deinit { engine.close {} }

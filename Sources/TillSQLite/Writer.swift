@@ -12,10 +12,13 @@ final class Writer: @unchecked Sendable {
     /// Inline, a checkpoint follows this many pages instead of a pause.
     private static let inlineCheckpointPages = 64
 
-    init(_ factory: ConnectionFactory) throws(DatabaseError) {
+    init(_ factory: ConnectionFactory, _ ownRows: OwnRows) throws(DatabaseError) {
         queue = WorkQueue(limit: factory.options.queueLimit)
         batchLimit = max(1, factory.options.batchLimit)
-        commits = try GroupCommit(watch: factory.options.commitWatch) { () throws(DatabaseError) in try factory.writer()
+        commits = try GroupCommit(watch: factory.options.commitWatch) { () throws(DatabaseError) in
+            let connection = try factory.writer()
+            ownRows.watch(connection.handle)
+            return connection
         }
         checkpointer = try Checkpointer(try factory.checkpointer(), logLimitBytes: factory.options.logLimitBytes)
     }

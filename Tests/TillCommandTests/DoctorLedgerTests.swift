@@ -145,6 +145,11 @@ import TillSQLite
                     Self.payment(number, token: .order(Self.constant)), state: .quarantined, quarantine: .unknownToken,
                     orderRowID: nil, at: Installation.now)
                 try ProofTable(connection).insert(transaction: row, kind: .signedTransaction, body: Array("a.b.c".utf8))
+                try EvidenceTable(connection).insert(
+                    transaction: row,
+                    .init(
+                        at: Installation.now, decision: "quarantined", ground: "unknown_token", source: "app",
+                        caller: "apple"))
             }
         }.examine()
     }

@@ -26,7 +26,7 @@ struct InitTests {
         let operatorToken = try #require(shown["operatorToken"]?.string)
         let userSecret = try secret(in: shop)
         #expect(secretKey.hasPrefix("sk_") && secretKey.utf8.count == 46)
-        #expect(shown["files"]?.array?.count == 4)
+        #expect(shown["files"]?.array?.count == 5)
 
         let configuration = try Configuration.load(file: shop + "/till.json")
         #expect(configuration.secretKeys.map(\.sha256) == [Digest.sha256.hash(Array(secretKey.utf8))])

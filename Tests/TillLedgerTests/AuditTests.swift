@@ -82,7 +82,9 @@ import TillThreads
             part: "compressed_proofs 1"),
         Case(
             change: """
-                UPDATE transactions SET state = 2, quarantine = 'r'; INSERT INTO apple_tasks (kind, transaction_row_id,
+                UPDATE transactions SET state = 2, quarantine = 'r'; INSERT INTO evidence (row_id, transaction_row_id,
+                at, decision, ground, source, caller_kind) VALUES (2, 1, 0, 'quarantined', 'r', 'app', 'apple');
+                INSERT INTO apple_tasks (kind, transaction_row_id,
                 state, attempts, due_at, detail) VALUES (1, 1, 0, 0, 0, '')
                 """, rules: [.finishTasks], part: "to be finished"),
         Case(change: "UPDATE transactions SET order_row_id = 9", rules: [.references], part: "transactions 1"),
@@ -90,7 +92,24 @@ import TillThreads
         Case(change: "UPDATE orders SET catalog_version = 9", rules: [.references], part: "orders 1"),
         Case(change: "UPDATE transactions SET app_id = 9", rules: [.paidOrders, .references], part: "transaction t1"),
         Case(change: "UPDATE proofs SET header_row_id = 9", rules: [.references], part: "proofs 1"),
-        Case(change: "UPDATE event_positions SET event_row_id = 9", rules: [.references], part: "event_positions 1"),
+        Case(
+            change: "UPDATE event_positions SET event_row_id = 9", rules: [.events, .references], part: "outbox 1"),
+        Case(change: "DELETE FROM event_positions", rules: [.events], part: "no place in the feed"),
+        Case(change: "UPDATE transactions SET state = 3", rules: [.states], part: "last decision about it is granted"),
+        Case(
+            change: "DROP TRIGGER evidence_is_never_edited; UPDATE evidence SET decision = 'kept'",
+            rules: [.grants, .states], part: "has the state 1"),
+        Case(
+            change: """
+                INSERT INTO customers (customer_id, user_id, first_seen) VALUES (2, 'eve', 0);
+                INSERT INTO grant_owners (grant_row_id, environment, original_id, customer_id) VALUES (1, 2, 't1', 2)
+                """, rules: [.owners], part: "whom no event told"),
+        Case(
+            change: """
+                INSERT INTO outbox (row_id, event_id, type, customer_id, user_sequence, transaction_row_id, at, revision,
+                version, body) VALUES (2, x'300102030405060708090a0b0c0d0e0f', 'grant.moved', 1, 2, 1, 0, 1, 1, '{}');
+                INSERT INTO event_positions (position, event_row_id) VALUES (2, 2)
+                """, rules: [.owners], part: "was moved to another customer"),
     ]
 
     /// Runs the body with a ledger that another program has changed, with no regard for its rules.
@@ -149,9 +168,11 @@ import TillThreads
 
     @Test("Every rule is violated by a case, and says what holds in both languages")
     func everyRule() {
-        #expect(Set(Self.cases.flatMap(\.rules)) == Set(AuditRule.allCases))
+        // Seals need a key: `SealTests`.
+        let rules = Set(AuditRule.allCases).subtracting([.seals])
+        #expect(Set(Self.cases.flatMap(\.rules)) == rules)
         #expect(AuditRule.allCases.allSatisfy { $0.sentence.en.hasSuffix(".") && $0.sentence.zh.hasSuffix("。") })
-        #expect(Set(AuditWalk.all.map(\.rule)) == Set(AuditRule.allCases))
+        #expect(Set(AuditWalk.all.map(\.rule)) == rules)
     }
 
     @Test("An audit that ends early has looked at the newest rows by every rule, and says how much it looked at")

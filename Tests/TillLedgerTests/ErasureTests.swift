@@ -130,7 +130,8 @@ import TillThreads
                     from: ledger, to: backup, batch: 100, refusesNUL: false, isSourceLocked: true
                 ).run { _, _ in }
                 let lines = try await Self.erase(ledger, "zaphod", at: Self.start.adding(seconds: 1))
-                let result = try await Erasures(backup, key: other, sealKey: nil).replay(lines, at: Self.start.adding(seconds: 2))
+                let result = try await Erasures(backup, key: other, sealKey: nil).replay(
+                    lines, at: Self.start.adding(seconds: 2))
                 #expect(result.erased == 1)
                 #expect(try await backup.tables(with: "zaphod").isEmpty)
             }

@@ -23,20 +23,42 @@ extension AuditWalk {
         }
     }
 
+    /// The events about a customer's own grants are few; no index finds all events about a grant.
     static let owners = AuditWalk(
         rule: .owners, last: "SELECT coalesce(max(grant_row_id), 0) AS last FROM grant_owners"
     ) { connection, slice in
         try connection.query(
             """
             SELECT t.id FROM grant_owners o CROSS JOIN transactions t ON t.row_id = o.grant_row_id WHERE \
-            o.grant_row_id > ?1 AND o.grant_row_id <= ?2 AND o.customer_id <> coalesce((SELECT f.to_customer_id FROM \
-            transfer_items i CROSS JOIN transfers f ON f.row_id = i.transfer_row_id WHERE i.grant_row_id = \
-            o.grant_row_id ORDER BY f.row_id DESC LIMIT 1), 0) ORDER BY o.grant_row_id
+            o.grant_row_id > ?1 AND o.grant_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox b WHERE \
+            b.customer_id = o.customer_id AND b.transaction_row_id = o.grant_row_id AND b.type IN ('grant.created', \
+            'grant.moved')) ORDER BY o.grant_row_id
             """, slice.values
         ) { row in
             AuditViolation(
-                .owners, "transaction \(row.text("id"))", en: "has an owner to whom no transfer gave it",
-                zh: "所属客户并非任何转移所给予")
+                .owners, "transaction \(row.text("id"))", en: "has an owner whom no event told of it",
+                zh: "没有任何事件把它告知其所属客户")
+        }
+    }
+
+    /// After a grant was moved, its owner is the customer who was told, or one who was told later. Events about one
+    /// grant have their row ids in the order of their commits, because each locks the grant's chain.
+    static let movedGrants = AuditWalk(
+        rule: .owners, last: "SELECT coalesce(max(row_id), 0) AS last FROM outbox"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT t.id FROM outbox b CROSS JOIN transactions t ON t.row_id = b.transaction_row_id LEFT JOIN \
+            grant_owners o ON o.grant_row_id = t.row_id WHERE b.row_id > ?1 AND b.row_id <= ?2 AND b.type = \
+            'grant.moved' AND t.state <> 2 AND (o.grant_row_id IS NULL OR o.customer_id <> b.customer_id AND NOT \
+            EXISTS (SELECT 1 FROM outbox n WHERE n.customer_id = o.customer_id AND n.transaction_row_id = \
+            b.transaction_row_id AND n.row_id > b.row_id AND n.type IN ('grant.created', 'grant.moved'))) \
+            ORDER BY b.row_id
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .owners, "transaction \(row.text("id"))",
+                en: "was moved to another customer than its owner", zh: "转移所给予的客户并非其所属客户")
         }
     }
 

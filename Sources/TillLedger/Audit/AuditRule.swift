@@ -44,8 +44,8 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
                 zh: "交易已发放、待认领或已撤销，取决于对它的最后一次决定。")
         case .owners:
             LocalizedText(
-                en: "A purchase belongs to the customer to whom the last transfer gave it.",
-                zh: "购买属于最后一次转移所给予的客户。")
+                en: "A purchase belongs to a customer whom an event told of it.",
+                zh: "购买所属的客户，必有事件告知其归属。")
         case .finishTasks:
             LocalizedText(
                 en: "No transaction in quarantine is to be finished at Apple.",

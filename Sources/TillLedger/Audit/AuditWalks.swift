@@ -4,7 +4,10 @@ import TillSQL
 extension AuditWalk {
     /// Every rule, in the order in which a report lists it.
     static let all: [AuditWalk] =
-        [balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks, states, owners, decidedGrants, placedEvents]
+        [
+            balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks,
+            states, owners, movedGrants, decidedGrants, placedEvents,
+        ]
         + references
 
     // MARK: Money

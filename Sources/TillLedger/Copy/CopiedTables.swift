@@ -181,7 +181,13 @@ extension CopiedTable {
             "seals", key: ["row_id"],
             [
                 "row_id": .integer, "first_position": .integer, "last_position": .integer, "digest": .blob,
-                "mac": .blob, "at": .integer, "stream": .integer,
+                "mac": .blob, "at": .integer, "stream": .integer, "is_found": .integer,
+            ]),
+        CopiedTable(
+            "sealed_changes", key: ["row_id"],
+            [
+                "row_id": .integer, "stream": .integer, "changed_row_id": .integer, "was": .blob, "now": .blob,
+                "at": .integer,
             ]),
         CopiedTable("seal_summary", key: ["single_row"], ["single_row": .integer, "at": .integer, "mac": .blob]),
         CopiedTable(

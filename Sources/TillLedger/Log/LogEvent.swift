@@ -56,6 +56,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case proofsCompressed = "proofs_compressed"
     case sealsBegun = "seals_begun"
     case sealsResumed = "seals_resumed"
+    case foreignRow = "foreign_row"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
     case appleRequest = "apple_request"
@@ -131,7 +132,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .appleTaskGivenUp,
             .jobFrozen,
             .webhookDead,
-            .reconciliationFailed:
+            .reconciliationFailed,
+            .foreignRow:
             .error
         }
     }

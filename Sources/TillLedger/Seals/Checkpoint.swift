@@ -30,9 +30,12 @@ public struct Checkpoint: Sendable, Hashable {
     /// The members of the event `ledger.checkpoint` and of the file.
     package var members: [String: JSONValue] {
         let rows = heads.sorted { $0.key.rawValue < $1.key.rawValue }.map { stream, head in
-            (stream.name, JSONValue.object([
-                "last": .int(head.position), "digest": .string(hexadecimal(head.digest)),
-            ]))
+            (
+                stream.name,
+                JSONValue.object([
+                    "last": .int(head.position), "digest": .string(hexadecimal(head.digest)),
+                ])
+            )
         }
         return [
             "ledgerId": .string(ledger.description), "epoch": .int(epoch),

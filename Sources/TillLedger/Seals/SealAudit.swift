@@ -8,12 +8,20 @@ package struct SealAudit: Sendable {
         /// Sealed rows that were read.
         package var rows: Int64 = 0
         package var seals: Int64 = 0
+        /// Seals of rows that a server found when it started, as `postings 17–19`.
+        package var found: [Found] = []
         /// When the newest seal was made.
         package var sealedAt: Instant?
         package var violations: [AuditViolation] = []
 
+        package struct Found: Sendable, Hashable {
+            package let rows: String
+            package let at: Instant
+        }
+
         mutating func add(_ other: Report) {
             rows += other.rows
+            found += other.found
             seals += other.seals
             sealedAt = [sealedAt, other.sealedAt].compactMap { $0 }.max { $0.milliseconds < $1.milliseconds }
             violations += other.violations
@@ -49,9 +57,10 @@ package struct SealAudit: Sendable {
         for stream in SealedStream.allCases {
             ends.last[stream] = try connection.first(stream.last, []) { $0.integer("last") } ?? 0
         }
-        ends.unplaced = try connection.first("SELECT max(event_row_id) AS last FROM unplaced_events", []) {
-            $0.optionalInteger("last")
-        } ?? nil
+        ends.unplaced =
+            try connection.first("SELECT max(event_row_id) AS last FROM unplaced_events", []) {
+                $0.optionalInteger("last")
+            } ?? nil
         return ends
     }
 
@@ -81,7 +90,9 @@ package struct SealAudit: Sendable {
         report.violations += try await database.read { try strays(ends, checkpoint, $0) }
         let found = try await withThrowingTaskGroup(of: (SealedStream, Report).self) { group in
             for stream in SealedStream.allCases {
-                group.addTask { (stream, try await run(stream, to: ends.last[stream] ?? 0, against: checkpoint?.heads[stream])) }
+                group.addTask {
+                    (stream, try await run(stream, to: ends.last[stream] ?? 0, against: checkpoint?.heads[stream]))
+                }
             }
             var found: [SealedStream: Report] = [:]
             for try await (stream, report) in group { found[stream] = report }
@@ -89,6 +100,11 @@ package struct SealAudit: Sendable {
         }
         for stream in SealedStream.allCases { if let other = found[stream] { report.add(other) } }
         return report
+    }
+
+    /// What the ends of the chains show, without computing a seal again.
+    package func newestViolations() async throws -> [AuditViolation] {
+        try await database.read { try strays(Ends(), nil, $0) }
     }
 
     /// Compares the whole ledger as it is at one moment. For small ledgers.
@@ -237,6 +253,9 @@ package struct SealAudit: Sendable {
             }
             (walk.digest, walk.last, walk.seal) = (seal.digest, max(walk.last, seal.last), seal.rowID)
             walk.report.sealedAt = seal.at
+            if seal.isFound, walk.report.found.count < LedgerAudit.violationLimit {
+                walk.report.found.append(.init(rows: seal.rowsText(.english), at: seal.at))
+            }
         }
     }
 
@@ -244,8 +263,10 @@ package struct SealAudit: Sendable {
         let (added, missing, foreign) = rows.add(seal, to: chain) { walk.compareHead($0, $1) }
         walk.report.rows += added
         if seal.isLate { walk.compareHead(seal.last, chain.digest) }
-        guard chain.digest != seal.digest || !foreign.isEmpty else { return }
+        let changed = rows.changed(in: seal)
+        guard chain.digest != seal.digest || !foreign.isEmpty || !changed.isEmpty else { return }
         let lists = [
+            changed.isEmpty ? nil : (en: "changed: \(Self.list(changed))", zh: "改动：\(Self.list(changed))"),
             missing.isEmpty ? nil : (en: "missing: \(Self.list(missing))", zh: "缺少：\(Self.list(missing))"),
             foreign.isEmpty ? nil : (en: "added: \(Self.list(foreign))", zh: "多出：\(Self.list(foreign))"),
         ].compactMap { $0 }
@@ -278,6 +299,8 @@ private struct ChainRows {
     let last: Int64
     /// Ids that had no row, and the seal of the row that came later.
     private var gaps: [Int64: Int64?] = [:]
+    /// Rows that are not as their last recorded change left them.
+    private let changed: Set<Int64>
     private var late: [Int64: [(position: Int64, content: [UInt8]?)]] = [:]
 
     init(
@@ -290,10 +313,12 @@ private struct ChainRows {
         let most = Int64(seals.count) * Seal.most
         let end = max(last, min(seals.map(\.last).max() ?? last, last + most))
         self.last = end
+        var changed: Set<Int64> = []
         var contents = [[UInt8]?](repeating: nil, count: Int(end - last))
         if end > last {
-            try stream.read(from: first, to: end, key: key, connection) { position, content in
-                contents[Int(position - last - 1)] = content
+            try stream.read(from: first, to: end, key: key, connection) { row in
+                contents[Int(row.position - last - 1)] = [UInt8](row.content)
+                if !row.isCurrent { changed.insert(row.position) }
             }
             for gap in try table.gaps(of: stream, from: first, to: end) { gaps[gap.position] = .some(gap.sealRowID) }
         }
@@ -302,11 +327,20 @@ private struct ChainRows {
             var rows: [(position: Int64, content: [UInt8]?)] = []
             for position in try table.lateRows(of: seal) {
                 var found: [UInt8]?
-                try stream.read(from: position, to: position, key: key, connection) { found = $1 }
+                try stream.read(from: position, to: position, key: key, connection) { row in
+                    found = [UInt8](row.content)
+                    if !row.isCurrent { changed.insert(row.position) }
+                }
                 rows.append((position, found))
             }
             late[seal.rowID] = rows
         }
+        self.changed = changed
+    }
+
+    func changed(in seal: Seal) -> [Int64] {
+        let positions = Set(late[seal.rowID]?.map(\.position) ?? [])
+        return changed.filter { seal.isLate ? positions.contains($0) : $0 >= seal.first && $0 <= seal.last }.sorted()
     }
 
     /// Adds what a seal covers to the chain.

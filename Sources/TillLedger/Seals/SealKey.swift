@@ -22,7 +22,9 @@ public struct SealKey: Sendable, Hashable {
 
     /// The code that authenticates a seal of a ledger.
     func code(of seal: Seal, ledger: UniqueID) -> [UInt8] {
-        let numbers = [seal.rowID, seal.stream.rawValue, seal.first, seal.last, seal.at.milliseconds]
+        let numbers = [
+            seal.rowID, seal.stream.rawValue, seal.first, seal.last, seal.at.milliseconds, seal.isFound ? 1 : 0,
+        ]
         return key.code("till seal 1", [ledger.bytes] + numbers.map(Self.bytes) + [seal.digest])
     }
 

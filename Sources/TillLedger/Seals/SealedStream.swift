@@ -16,11 +16,15 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
     case claims
     case erasures
     case catalogVersions
+    case changes
 
     var column: SQLValue { .integer(rawValue) }
 
     /// The table, as a person finds it in the database.
-    public var name: String {
+    public var name: String { self == .events ? "event_positions" : "\(table)" }
+
+    /// The table to which the server adds the row.
+    var table: StaticString {
         switch self {
         case .customers: "customers"
         case .orders: "orders"
@@ -28,11 +32,12 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         case .evidence: "evidence"
         case .postings: "postings"
         case .transfers: "transfers"
-        case .events: "event_positions"
+        case .events: "outbox"
         case .consents: "consents"
         case .claims: "claims"
         case .erasures: "erasures"
         case .catalogVersions: "catalog_versions"
+        case .changes: "sealed_changes"
         }
     }
 
@@ -50,6 +55,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         case .claims: "SELECT coalesce(max(row_id), 0) AS last FROM claims"
         case .erasures: "SELECT coalesce(max(row_id), 0) AS last FROM erasures"
         case .catalogVersions: "SELECT coalesce(max(version), 0) AS last FROM catalog_versions"
+        case .changes: "SELECT coalesce(max(row_id), 0) AS last FROM sealed_changes"
         }
     }
 
@@ -122,6 +128,11 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
             SELECT version AS position, app_id, sha256, body, since FROM catalog_versions WHERE version >= ?1 AND \
             version <= ?2 ORDER BY version
             """
+        case .changes:
+            """
+            SELECT row_id AS position, stream, changed_row_id, was, now, at FROM sealed_changes WHERE row_id >= ?1 \
+            AND row_id <= ?2 ORDER BY row_id
+            """
         }
     }
 
@@ -140,44 +151,84 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         ]
     }
 
-    /// Reads the rows from one id to another in their order.
-    ///
-    /// - Parameter row: is given what is sealed of each.
+    /// What is sealed of one row.
+    struct Row {
+        let position: Int64
+        /// In `table`; an event's position is another number.
+        let rowID: Int64
+        /// Valid until the next row is read.
+        let content: UnsafeRawBufferPointer
+        /// Whether the row is as it was sealed, or as the last recorded change left it.
+        let isCurrent: Bool
+    }
+
+    /// Reads the rows from one id to another in their order. Of a row with recorded changes, the content is that of
+    /// before the first one.
     func read(
-        from first: Int64, to last: Int64, key: SealKey, _ connection: any Connection,
-        _ row: (_ position: Int64, _ content: [UInt8]) -> Void
+        from first: Int64, to last: Int64, key: SealKey, _ connection: any Connection, _ body: (Row) -> Void
+    ) throws {
+        let changes = try SealedChangeTable(connection).changes(of: self, from: first, to: last)
+        try readPresent(from: first, to: last, key: key, connection) { position, rowID, content in
+            guard let change = changes[position] else {
+                return body(Row(position: position, rowID: rowID, content: content.bytes, isCurrent: true))
+            }
+            let isCurrent = content.bytes.elementsEqual(change.now)
+            change.was.withUnsafeBytes {
+                body(Row(position: position, rowID: rowID, content: $0, isCurrent: isCurrent))
+            }
+        }
+    }
+
+    /// The same as the rows are now.
+    ///
+    /// - Parameter key: needed for customers only.
+    func readPresent(
+        from first: Int64, to last: Int64, key: SealKey?, _ connection: any Connection,
+        _ row: (_ position: Int64, _ rowID: Int64, _ content: RowContent) -> Void
     ) throws {
         let range: [SQLValue] = [.integer(first), .integer(last)]
-        var further: [Int64: [UInt8]] = [:]
+        var further: [Int64: RowContent] = [:]
         for sql in parts {
-            _ = try connection.query(sql, range) { $0.append(to: &further[$0.integer("position"), default: []]) }
+            _ = try connection.query(sql, range) { row in
+                let position = row.integer("position")
+                let content = further[position] ?? RowContent()
+                row.append(to: content)
+                further[position] = content
+            }
         }
-        var content: [UInt8] = []
-        content.reserveCapacity(1_024)
+        let content = RowContent()
+        let isCustomers = self == .customers
+        let isEvents = self == .events
+        let mark = [UInt8(truncatingIfNeeded: rawValue)]
         _ = try connection.query(rows, range) { read in
             let position = read.integer("position")
-            content.removeAll(keepingCapacity: true)
-            content.append(UInt8(truncatingIfNeeded: rawValue))
-            if self == .customers {
-                SQLValue.append(position, to: &content)
-                SQLValue.append(read.integer("app_id"), to: &content)
-                SQLValue.append(read.integer("first_seen"), to: &content)
-                content +=
-                    read.isNull("sealed_name")
-                    ? key.name(of: UserID(read.text("user_id")), customer: position) : read.blob("sealed_name")
+            content.clear()
+            mark.withUnsafeBytes { content.append(raw: $0) }
+            if isCustomers {
+                try append(read, position, key, to: content)
             } else {
-                read.append(to: &content)
+                read.append(to: content)
             }
-            if let more = further[position] { content += more }
-            row(position, content)
+            if let more = further[position] { content.append(raw: more.bytes) }
+            row(position, isEvents ? read.integer("row_id") : position, content)
         }
+    }
+
+    /// A customer, with a hash in place of the name.
+    private func append(_ read: any TillSQL.Row, _ position: Int64, _ key: SealKey?, to content: RowContent) throws {
+        guard let key else { throw DatabaseError(.other, "customers are sealed under a key") }
+        content.append(position)
+        content.append(read.integer("app_id"))
+        content.append(read.integer("first_seen"))
+        let name =
+            read.isNull("sealed_name")
+            ? key.name(of: UserID(read.text("user_id")), customer: position) : read.blob("sealed_name")
+        name.withUnsafeBytes { content.append(blob: $0) }
     }
 
     /// What stands in the chain for an id that no row has.
     func gap(_ position: Int64) -> [UInt8] {
-        var content: [UInt8] = [0xFF, UInt8(truncatingIfNeeded: rawValue)]
-        SQLValue.append(position, to: &content)
-        return content
+        [0xFF, UInt8(truncatingIfNeeded: rawValue)] + withUnsafeBytes(of: position.bigEndian) { Array($0) }
     }
 
     /// Where the chain of a ledger begins.

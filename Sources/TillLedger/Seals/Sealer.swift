@@ -22,14 +22,20 @@ public final class Sealer: Sendable {
     private let seen = Locked<Set<Gap>>([])
     /// The sum of all tables' last ids when nothing was left to seal.
     private let finished = Locked<Int64?>(nil)
+    /// Whether a pass has ended: from then on every row must be one that this process inserted.
+    private let hasBegun = Locked(false)
 
     public init() {}
 
     /// What a pass did.
     public struct Pass: Sendable, Hashable {
         public var rows: Int64 = 0
+        /// Rows among them that this server found when it started.
+        public var foundRows: Int64 = 0
         /// Rows that appeared after their neighbours were sealed.
         public var lateRows: Int64 = 0
+        /// Rows that another program inserted while this server held the ledger, as `postings 17`. They are not sealed.
+        public var foreignRows: [String] = []
     }
 
     /// When the newest seal was made; nil without any.
@@ -42,7 +48,9 @@ public final class Sealer: Sendable {
         guard let key = ledger.settings.sealKey else { return Pass() }
         try await ledger.placeEvents()
         let identity = try await ledger.identity()
-        let round = Round(key: key, ledger: identity.id, at: ledger.clock())
+        let hasBegun = hasBegun.withLock { $0 }
+        let round = Round(
+            key: key, ledger: identity.id, at: ledger.clock(), database: ledger.database, hasBegun: hasBegun)
         var pass = Pass()
         pass.lateRows = try await sealLateRows(ledger.database, round)
         let total = try await ledger.database.read(Self.lastIDs)
@@ -61,12 +69,15 @@ public final class Sealer: Sendable {
             }
             let ready = slices.filter { !$0.seals.isEmpty }
             guard !ready.isEmpty else { break }
-            try await round.write(ready, to: ledger.database)
+            guard try await round.write(ready, to: ledger.database) else { return pass }
             pass.rows += ready.reduce(0) { $0 + $1.rows }
+            pass.foundRows += ready.reduce(0) { $0 + $1.foundRows }
+            pass.foreignRows += ready.flatMap { slice in slice.foreign.map { "\(slice.stream.name) \($0)" } }
             open = Set(slices.filter(\.hasMore).map(\.stream))
         }
         seen.withLock { [found] in $0 = found }
         finished.withLock { $0 = total }
+        self.hasBegun.withLock { $0 = true }
         return pass
     }
 
@@ -83,9 +94,9 @@ public final class Sealer: Sendable {
         let gaps = try await database.read { try SealTable($0).recentGaps(since: since) }
         var rows: Int64 = 0
         for (stream, gaps) in Dictionary(grouping: gaps, by: \.stream) {
-            let slice = try await database.read { try round.lateSlice(of: stream, gaps.map(\.position), $0) }
+            let slice = try await database.read { try round.lateSlice(of: stream, gaps.map(\.position).sorted(), $0) }
             guard let slice else { continue }
-            try await round.write([slice], to: database)
+            guard try await round.write([slice], to: database) else { break }
             rows += slice.rows
         }
         return rows
@@ -97,6 +108,9 @@ private struct Round: Sendable {
     let key: SealKey
     let ledger: UniqueID
     let at: Instant
+    let database: any Database
+    /// Whether rows that this process did not insert are foreign; before, they are found.
+    let hasBegun: Bool
 
     /// The seals of the next rows of a table; nil if there are none.
     ///
@@ -117,33 +131,47 @@ private struct Round: Sendable {
                 slice.missing.append(next)
                 if isOld(next), !slice.isStopped {
                     chain.add(stream.gap(next))
-                    slice.add(next, chain.digest, isGap: true)
+                    slice.add(next, chain, isGap: true)
                 } else {
                     slice.isStopped = true
                 }
                 next += 1
             }
         }
-        try stream.read(from: first, to: end, key: key, connection) { position, content in
-            skip(to: position)
-            next = position + 1
+        let own = OwnRows(database, stream.table)
+        try stream.read(from: first, to: end, key: key, connection) { row in
+            skip(to: row.position)
+            next = row.position + 1
             guard !slice.isStopped else { return }
-            chain.add(content)
-            slice.add(position, chain.digest, isGap: false)
+            let isOwn = own.contains(row.rowID)
+            if !isOwn, hasBegun {
+                slice.foreign.append(row.position)
+                chain.add(stream.gap(row.position))
+                slice.add(row.position, chain, isGap: true)
+            } else {
+                if !isOwn { slice.foundRows += 1 }
+                slice.begin(isFound: !isOwn, chain)
+                chain.add(row.content)
+                slice.add(row.position, chain, isGap: false)
+            }
         }
         skip(to: end + 1)
         if slice.missing.count == Sealer.slice { try requireRow(of: stream, after: end, last, connection) }
         slice.hasMore = end < last && !slice.isStopped
-        slice.end()
+        slice.end(chain)
         return slice
     }
 
     /// One commit: the seals, and what authenticates the ends of all chains.
-    func write(_ slices: [SealSlice], to database: any Database) async throws {
+    ///
+    /// - Returns: false if another server has sealed meanwhile. Nothing is written then.
+    func write(_ slices: [SealSlice], to database: any Database) async throws -> Bool {
         try await database.write(locking: [.ledger("seals")]) { connection in
+            guard try slices.allSatisfy({ try $0.follows(connection) }) else { return false }
             for slice in slices { try slice.write(connection) }
             let table = SealTable(connection)
             try table.setSummary(key.code(of: try table.heads(), ledger: ledger, at: at), at: at)
+            return true
         }
     }
 
@@ -153,7 +181,7 @@ private struct Round: Sendable {
     ) throws {
         var isFound = false
         let end = position + min(last - position, Sealer.mostMissing)
-        try stream.read(from: position + 1, to: end, key: key, connection) { _, _ in isFound = true }
+        try stream.read(from: position + 1, to: end, key: key, connection) { _ in isFound = true }
         guard isFound else { throw RowsFarAheadError(stream, last) }
     }
 
@@ -164,14 +192,30 @@ private struct Round: Sendable {
         guard let newest = try SealTable(connection).newest(of: stream) else { return nil }
         let chain = SHA256Chain(after: newest.digest)
         var slice = SealSlice(stream: stream, after: newest, round: self)
+        let own = OwnRows(database, stream.table)
         for position in positions {
-            try stream.read(from: position, to: position, key: key, connection) { position, content in
-                chain.add(content)
+            try stream.read(from: position, to: position, key: key, connection) { row in
+                // A file has one writer, so its rows are never late.
+                guard own.contains(row.rowID) else { return }
+                chain.add(row.content)
                 slice.addLate(position)
             }
         }
-        slice.endLate(chain.digest)
+        slice.endLate(chain)
         return slice.seals.isEmpty ? nil : slice
+    }
+}
+
+/// The rows of one table that this process inserted.
+private struct OwnRows {
+    private let ranges: [ClosedRange<Int64>]?
+
+    init(_ database: any Database, _ table: StaticString) { ranges = database.insertedRows(of: table) }
+
+    /// True where the driver does not know.
+    func contains(_ rowID: Int64) -> Bool {
+        guard let ranges else { return true }
+        return ranges.reversed().contains { $0.contains(rowID) }
     }
 }
 
@@ -197,6 +241,10 @@ private struct SealSlice: Sendable {
     private var lateRows: [Int64] = []
     /// Rows sealed.
     private(set) var rows: Int64 = 0
+    /// Rows sealed that the server found when it started.
+    var foundRows: Int64 = 0
+    /// Rows that this server did not write.
+    var foreign: [Int64] = []
     /// Ids without a row.
     var missing: [Int64] = []
     /// Whether the rows from the first new one of these on are left for the next pass.
@@ -205,7 +253,9 @@ private struct SealSlice: Sendable {
 
     private var first: Int64
     private var last: Int64
-    private var digest: [UInt8] = []
+    /// Whether there are rows behind the last seal.
+    private var isOpen = false
+    private var isFound = false
 
     init(stream: SealedStream, after newest: Seal?, round: Round) {
         (self.stream, self.newest, self.round) = (stream, newest, round)
@@ -213,11 +263,18 @@ private struct SealSlice: Sendable {
         first = newest.flatMap { $0.isOpen ? $0.first : nil } ?? last + 1
     }
 
-    /// - Parameter digest: of the chain up to this id.
-    mutating func add(_ position: Int64, _ digest: [UInt8], isGap: Bool) {
+    /// Call before the row is added to the chain: found rows have seals of their own.
+    mutating func begin(isFound: Bool, _ chain: SHA256Chain) {
+        guard isFound != self.isFound else { return }
+        if isOpen { close(chain) } else { first = last + 1 }
+        self.isFound = isFound
+    }
+
+    /// Call after the row or the gap was added to the chain.
+    mutating func add(_ position: Int64, _ chain: SHA256Chain, isGap: Bool) {
         if isGap { gaps.append(position) } else { rows += 1 }
-        (last, self.digest) = (position, digest)
-        if last - first + 1 == Seal.most { close() }
+        (last, isOpen) = (position, true)
+        if last - first + 1 == Seal.most { close(chain) }
     }
 
     mutating func addLate(_ position: Int64) {
@@ -225,27 +282,32 @@ private struct SealSlice: Sendable {
         lateRows.append(position)
     }
 
-    private mutating func close() {
-        seals.append(Seal(rowID: 0, stream: stream, first: first, last: last, digest: digest, at: round.at))
-        (first, digest) = (last + 1, [])
+    private mutating func close(_ chain: SHA256Chain) {
+        seals.append(
+            Seal(
+                rowID: 0, stream: stream, first: first, last: last, digest: chain.digest, at: round.at, isFound: isFound
+            ))
+        (first, isOpen) = (last + 1, false)
     }
 
     /// Closes the seal of the last rows. Later rows may join it.
-    mutating func end() {
-        if !digest.isEmpty { close() }
+    mutating func end(_ chain: SHA256Chain) {
+        if isOpen { close(chain) }
     }
 
-    mutating func endLate(_ digest: [UInt8]) {
+    mutating func endLate(_ chain: SHA256Chain) {
         guard !lateRows.isEmpty else { return }
-        (first, self.digest) = (last + 1, digest)
-        close()
+        first = last + 1
+        close(chain)
+    }
+
+    /// Whether the newest seal is still the one after which these were computed.
+    func follows(_ connection: any Connection) throws -> Bool {
+        try SealTable(connection).newest(of: stream) == newest
     }
 
     func write(_ connection: any Connection) throws {
         let table = SealTable(connection)
-        guard try table.newest(of: stream) == newest else {
-            throw DatabaseError(.busy, "another server has sealed the same rows; this pass begins again")
-        }
         var late: Int64?
         for (index, seal) in seals.enumerated() {
             var seal = seal

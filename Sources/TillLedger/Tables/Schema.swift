@@ -16,7 +16,8 @@ extension DatabaseSchema {
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
             "catalog_versions", "evidence", "grants", "consents", "transfers", "postings", "outbox",
-        ])
+        ],
+        watchedTables: SealedStream.allCases.map(\.table))
 }
 
 /// The tables, as a list of migrations: the database's version is the number of the last migration applied. A released

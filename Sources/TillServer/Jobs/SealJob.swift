@@ -13,6 +13,7 @@ final class SealJob: Sendable {
         var hasRun = false
         var sealed: Int64 = 0
         var late: Int64 = 0
+        var foreign: Int64 = 0
         var checkpoint: Checkpoint?
         var checkpointAt: Instant?
     }
@@ -27,13 +28,15 @@ final class SealJob: Sendable {
         let isFirst = state.withLock { state in
             state.sealed += pass.rows + pass.lateRows
             state.late += pass.lateRows
+            state.foreign += Int64(pass.foreignRows.count)
             defer { state.hasRun = true }
             return !state.hasRun
         }
-        if isFirst, pass.rows > 0 {
+        for row in pass.foreignRows.prefix(10) { server.log.write(.foreignRow, ["row": .text(row)]) }
+        if isFirst, pass.foundRows > 0 || before == nil && pass.rows > 0 {
             if let before {
                 server.log.write(
-                    .sealsResumed, ["rows": .integer(pass.rows), "last_seal_at": .text(before.rfc3339)])
+                    .sealsResumed, ["rows": .integer(pass.foundRows), "last_seal_at": .text(before.rfc3339)])
             } else {
                 server.log.write(.sealsBegun, ["rows": .integer(pass.rows)])
             }
@@ -55,6 +58,20 @@ final class SealJob: Sendable {
 
     var metrics: [Metric] {
         let state = state.withLock { $0 }
-        return [Metric(.rowsSealed, Double(state.sealed)), Metric(.rowsSealedLate, Double(state.late))]
+        return [
+            Metric(.rowsSealed, Double(state.sealed)), Metric(.rowsSealedLate, Double(state.late)),
+            Metric(.foreignRows, Double(state.foreign)),
+        ]
+    }
+}
+
+extension Server {
+    /// Seals what was committed so far. A fault is logged as one of the job's.
+    package func sealNow() async {
+        do {
+            try await sealing.advance(self)
+        } catch {
+            log.write(.jobFailed, ["job": "seals", "cause": .cause(error)])
+        }
     }
 }

@@ -153,9 +153,12 @@ struct MetricDefinition: Sendable, Hashable {
     static let rowsSealedLate = MetricDefinition(
         "till_rows_sealed_late_total", .counter, .count,
         "Rows among them that appeared after their neighbours had been sealed.")
+    static let foreignRows = MetricDefinition(
+        "till_foreign_rows_total", .counter, .count,
+        "Rows of the ledger that another program inserted while this server held it. They are not sealed.")
     static let jobs = [
         jobSuccessAge, jobInterval, jobRunning, jobFailures, jobsLeader, jobLeaseAge, walletDrift, walletCheckAge,
-        proofsCompressed, proofBytesSaved, rowsSealed, rowsSealedLate,
+        proofsCompressed, proofBytesSaved, rowsSealed, rowsSealedLate, foreignRows,
     ]
 
     // MARK: Apple

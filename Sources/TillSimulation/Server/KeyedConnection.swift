@@ -92,6 +92,7 @@ final class GuardedTables: @unchecked Sendable {
         "postings": ["customer"],
         "seal_gaps": ["ledger"],
         "seal_summary": ["ledger"],
+        "sealed_changes": [],
         "seals": ["ledger"],
         "server_activity": ["ledger"],
         "proof_headers": [],

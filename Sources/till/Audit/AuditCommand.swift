@@ -30,16 +30,16 @@ extension Command {
                 every row with the rules (docs/seals.md). It reads beside a running server, and changes nothing.
                 Ends with 1 if anything differs, and names the seal and its rows. Give --checkpoint a file from
                 `till checkpoint` or the body of a webhook ledger.checkpoint, to find that the ledger is an older copy.
-                --json prints {"rows", "balances", "seals", "sealedAt", "checkpoint", "violations": [{"rule", "about",
-                "text"}]}.
+                --json prints {"rows", "balances", "seals", "sealedAt", "found": [{"rows", "at"}], "checkpoint",
+                "violations": [{"rule", "about", "text"}]}; "found" are rows that had no seal when a server started.
                 """,
             zh: """
                 用 "seals" 中的密钥重新计算每个封印，并把每个余额与其分录、每一行与各项规则相比较
                 （docs/seals.zh-CN.md）。可在服务器运行时使用，不改动任何内容。
                 有任何不符时以 1 结束，并指明封印及其行。用 --checkpoint 给出“till checkpoint”写出的文件，
                 或 webhook ledger.checkpoint 的正文，可发现账本是较旧的副本。
-                --json 输出 {"rows", "balances", "seals", "sealedAt", "checkpoint", "violations": [{"rule", "about",
-                "text"}]}。
+                --json 输出 {"rows", "balances", "seals", "sealedAt", "found": [{"rows", "at"}], "checkpoint",
+                "violations": [{"rule", "about", "text"}]}；"found" 是服务器启动时没有封印的行。
                 """),
         flags: Configuration.flags + [.checkpoint]
     ) { call in
@@ -141,6 +141,8 @@ private struct AuditRun {
             let document: JSONValue = [
                 "rows": .int(seals.rows), "balances": .int(balances), "seals": .int(seals.seals),
                 "sealedAt": seals.sealedAt.map { .string($0.rfc3339) } ?? .null,
+                "found": .array(
+                    seals.found.map { ["rows": .string($0.rows), "at": .string($0.at.rfc3339)] }),
                 "checkpoint": .object(now.members),
                 "violations": .array(
                     violations.map { violation in
@@ -163,6 +165,13 @@ private struct AuditRun {
                 LocalizedText(
                     en: "\(violation.rule.rawValue): \(shown(violation.text.en))",
                     zh: "\(violation.rule.rawValue)：\(shown(violation.text.zh))"))
+        }
+        for found in seals.found.prefix(20) {
+            call.say(
+                LocalizedText(
+                    en: "note: \(found.rows) had no seal when a server started at \(found.at.rfc3339), so no server "
+                        + "vouches for them",
+                    zh: "注意：\(found.rows) 在服务器于 \(found.at.rfc3339) 启动时没有封印，因此没有服务器为其作证"))
         }
         let until = seals.sealedAt?.rfc3339 ?? "–"
         let sentence =
@@ -189,7 +198,8 @@ private struct AuditRun {
         guard let document = try? JSONValue(decoding: content), let checkpoint = Checkpoint(document) else {
             throw CommandError(
                 LocalizedText(
-                    en: "\(shown(file)) is no checkpoint: give what `till checkpoint` printed, or the body of a webhook "
+                    en:
+                        "\(shown(file)) is no checkpoint: give what `till checkpoint` printed, or the body of a webhook "
                         + "ledger.checkpoint",
                     zh: "\(shown(file)) 不是检查点：请给出“till checkpoint”的输出，或 webhook ledger.checkpoint 的正文"))
         }

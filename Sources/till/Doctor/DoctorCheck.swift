@@ -24,6 +24,7 @@ struct DoctorCheck: Sendable {
         case ledger
         case ledgerIdentity = "ledger_identity"
         case integrity
+        case seals
         case pendingWork = "pending_work"
         case quarantine
         case sharedTokens = "shared_tokens"

@@ -90,7 +90,7 @@ extension Doctor {
     // MARK: Reading
 
     private static let ledgerNames: [DoctorCheck.Name] = [
-        .ledgerIdentity, .integrity, .pendingWork, .quarantine, .sharedTokens, .refusedProofs,
+        .ledgerIdentity, .integrity, .seals, .pendingWork, .quarantine, .sharedTokens, .refusedProofs,
     ]
 
     func ledgerChecks(_ ledger: (any Database)?) async -> [DoctorCheck] {
@@ -102,7 +102,7 @@ extension Doctor {
         checks += await read(.quarantine, ledger) { [try quarantine($0)] }
         checks += await read(.sharedTokens, ledger) { [try sharedTokens($0)] }
         checks += await read(.refusedProofs, ledger) { [try refusedProofs($0)] }
-        return checks + (await IntegrityCheck(doctor: self, ledger: ledger).run())
+        return checks + (await IntegrityCheck(doctor: self, ledger: ledger).run()) + (await sealChecks(ledger))
     }
 
     private func read(

@@ -146,6 +146,7 @@ private struct OwnLedger {
     func use<Value: Sendable>(_ work: (Server) async throws -> Value) async throws -> Value {
         do {
             let value = try await work(server)
+            await server.sealNow()
             followed?.stop()
             await ledger.close()
             return value

@@ -51,6 +51,7 @@ extension RunningServer {
         let seconds = max(1, Int((deadline - clock.now).components.seconds))
         let cut = ending == .handOver ? await listener.handOver(grace: seconds) : await listener.stop(grace: seconds)
         await wait(until: deadline, clock) { jobs?.hasEnded != false }
+        await sealTheRest()
         apple.stop()
         webhookFetch.stop()
         followed?.stop()
@@ -64,6 +65,14 @@ extension RunningServer {
         }
         server.log.write(.drainEnded, ["ms": .integer(Int(spent)), "cut": .integer(cut)])
         return Drained(cutRequests: cut, milliseconds: Int(spent))
+    }
+
+    /// What the last requests wrote is sealed before the process ends, so that a row without a seal means a crash, or
+    /// somebody else. On a shared database the next holder of the lease does it.
+    private func sealTheRest() async {
+        let server = server
+        guard !server.database.isShared else { return }
+        await server.sealNow()
     }
 
     private func wait(

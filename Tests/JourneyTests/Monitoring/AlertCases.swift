@@ -65,6 +65,9 @@ struct AlertCase {
             "TillBackupOld", at: 12, ["till_backup_age_seconds": "94000+60x15"],
             quiet: ["till_backup_age_seconds": "80000+60x15"]),
         AlertCase(
+            "TillForeignRow", at: 6, ["till_foreign_rows_total": "0+0x4 1+0x10"],
+            quiet: ["till_foreign_rows_total": "3+0x15"]),
+        AlertCase(
             "TillDiskFillsSoon", at: 400, ["till_disk_free_bytes": "100000000000-100000000x410"],
             quiet: ["till_disk_free_bytes": "100000000000-10000x410"]),
         AlertCase(

@@ -33,14 +33,11 @@ struct Tampering {
         "claims": ["id", "customer_id", "operator", "reason", "at"],
         "erasures": ["user_hash", "caller", "at", "sealed_name", "customer_id"],
         "catalog_versions": ["sha256", "body", "since"],
-        "seals": ["stream", "first_position", "last_position", "digest", "mac", "at"],
+        "seals": ["stream", "first_position", "last_position", "digest", "mac", "at", "is_found"],
         "seal_summary": ["at", "mac"],
         "seal_gaps": ["position", "seal_row_id", "stream"],
         "grant_owners": ["customer_id"],
     ]
-    /// Tables whose rows can't go without a trace.
-    private static let removable = Set(columns.keys).subtracting(["grant_owners"])
-
     private let tables: [CopiedTable]
     private let rows: [String: [CopiedTable.Values]]
 
@@ -123,7 +120,6 @@ struct Tampering {
     private func remove(
         _ table: CopiedTable, _ row: CopiedTable.Values, _ connection: any Connection
     ) throws -> String? {
-        guard Self.removable.contains(table.text) else { return nil }
         let (sql, key) = key(of: table, row, from: 1)
         guard try connection.execute("DELETE FROM \(table: table.name) WHERE \(where: sql)", key) == 1 else {
             return nil
@@ -158,7 +154,8 @@ struct Tampering {
         }
         // Unique values give way first.
         for index in indices where row[index] != other[index] {
-            _ = try set(table, index, changed(changed(row[index], table.columns[index]), table.columns[index]), row, connection)
+            _ = try set(
+                table, index, changed(changed(row[index], table.columns[index]), table.columns[index]), row, connection)
             _ = try set(table, index, row[index], other, connection)
             _ = try set(table, index, other[index], row, connection)
         }

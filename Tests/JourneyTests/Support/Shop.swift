@@ -247,8 +247,8 @@ final class Shop: Sendable {
 
     /// After every journey: each balance is the sum of its postings (DESIGN §4, invariant 4).
     private func checkTheBooks() async throws {
-        let unbalanced = try await ledger.read { try LedgerTable($0).unbalanced() }
-        #expect(unbalanced.isEmpty)
+        let broken = try await ledger.read { try LedgerAudit.violations($0) }
+        #expect(broken.isEmpty, "\(broken.map(\.text.en))")
         guard let key = server.configuration.sealKey else { return }
         try await seal()
         let identity = try await server.ledger.identity()
