@@ -34,6 +34,8 @@ enum PostgresTables {
         CREATE INDEX orders_refunded_by_user ON orders (customer_id, row_id) WHERE status = 6;
         """
 
+    static let placeholder107: StaticString = "CREATE INDEX placeholder_107 ON leases (until);"
+
     static let leases: StaticString = """
         CREATE TABLE leases (
             name TEXT COLLATE "C" PRIMARY KEY,

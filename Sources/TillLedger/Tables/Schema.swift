@@ -11,6 +11,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.compressedProofs], [PostgresTables.compressedProofs]),
             Schema.migration([Schema.erasures], [PostgresTables.erasures]),
             Schema.migration([Schema.ledgerRestores], [PostgresTables.ledgerRestores]),
+            Schema.migration([Schema.placeholder107], [PostgresTables.placeholder107]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -81,6 +82,9 @@ public enum Schema {
             body BLOB NOT NULL
         ) STRICT;
         """
+
+    /// Placeholder.
+    static let placeholder107: StaticString = "CREATE INDEX placeholder_107 ON leases (until);"
 
     /// `orders_by_device` covers all orders of a device, so a grant does not write to it.
     private static let orders: StaticString = """
