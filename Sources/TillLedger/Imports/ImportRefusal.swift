@@ -83,7 +83,7 @@ package struct ImportRefusal: Error, Sendable, Hashable {
         "expiry_missing", en: "A subscription without a signed transaction needs expiresAt. Add it.",
         zh: "没有签名交易的订阅需要 expiresAt。请补上。")
 
-    static let ownedByAnother = ImportRefusal(
+    package static let ownedByAnother = ImportRefusal(
         "owned_by_another",
         en: "Another user has this purchase. If it belongs to this user, transfer it after the import.",
         zh: "这笔购买属于另一位用户。若应归此用户，请在导入后转移。")

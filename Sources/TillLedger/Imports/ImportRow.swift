@@ -49,6 +49,12 @@ package struct ImportEntry: Sendable {
         self.line = line
         self.members = members
     }
+
+    /// - Parameter object: the text of a JSON object.
+    package init(line: Int64, object: [UInt8]) {
+        self.line = line
+        members = (try? JSONValue(decoding: object))?.object.map { .success($0) } ?? .failure(.malformedLine)
+    }
 }
 
 /// What a row says.
