@@ -250,6 +250,8 @@ extension LedgerImport {
             package let reason: Reason
         }
 
+        package init() {}
+
         package var undone: Int64 = 0
         package var kept: [Kept] = []
         /// Pass it to the next call; nil at the end.

@@ -22,6 +22,8 @@ package struct MoveOut: Sendable {
         fileprivate enum Part: Sendable { case tokens, purchases, balances }
         fileprivate var part = Part.tokens
         fileprivate var row: Int64 = 0
+        /// When the balances hold: after every purchase, also where the store's clock is ahead.
+        fileprivate var statedAt: Instant?
 
         package init() {}
     }
@@ -118,6 +120,9 @@ package struct MoveOut: Sendable {
             WHERE b.environment = ?2 ORDER BY n.customer_id, b.currency
             """, [.integer(position.row), environment.column, .integer(Self.limit)]
         ) { ($0.integer("customer_id"), $0.text("currency"), $0.integer("amount")) }
+        var position = position
+        let statedAt = try position.statedAt ?? max(statedAt, newestPurchase(connection))
+        position.statedAt = statedAt
         var (page, users) = (Page(), Users(connection))
         for (customer, currency, amount) in found {
             guard let user = try users.own(customer) else { continue }
@@ -129,6 +134,13 @@ package struct MoveOut: Sendable {
         }
         page.next = next(position, found.last?.0, found.count, then: nil)
         return page
+    }
+
+    private func newestPurchase(_ connection: any Connection) throws -> Instant {
+        let newest = try connection.first(
+            "SELECT max(purchased_at) AS newest FROM transactions WHERE +environment = ?1", [environment.column]
+        ) { $0.optionalInstant("newest") }
+        return (newest ?? nil) ?? statedAt
     }
 
     private func next(_ now: Position, _ last: Int64?, _ count: Int, then part: Position.Part?) -> Position? {
