@@ -164,8 +164,8 @@ package struct LedgerImport: Sendable {
             do throws(ProofError) { receipt = try await ledger.verifier.receipt(bytes) } catch { throw .proof(error) }
             let proof = PurchaseProof(
                 kind: .receipt, bytes: bytes, isRevocationUnknown: receipt.isRevocationUnknown)
-            let found = row.stated.id.map { [receipt.value.transaction($0)].compactMap { $0 } }
-                ?? receipt.value.transactions
+            let named = row.stated.id.map { [receipt.value.transaction($0)].compactMap { $0 } }
+            let found = named ?? receipt.value.transactions
             guard !found.isEmpty else { throw .emptyReceipt }
             var all: [PreparedPurchase] = []
             for one in found { all.append(try prepared(VerifiedPurchase(one, proof), row)) }
@@ -280,6 +280,14 @@ extension LedgerImport {
             page.kept += kept
         }
         if customers.count == Self.undoBatch { page.next = customers.last }
+        if !isDry, page.undone > 0 || !page.kept.isEmpty {
+            ledger.log.write(
+                .importUndone,
+                [
+                    "import": .text(stored.id.description), "undone": .integer(page.undone),
+                    "kept": .integer(Int64(page.kept.count)), "caller": .text(actor),
+                ])
+        }
         return page
     }
 
@@ -296,7 +304,10 @@ extension LedgerImport {
                 processor: processor, run: run, inputs: inputs.begin(), connection: connection)
             let kept = isForced ? [] : try undo.touched(of: customer, user)
             guard kept.isEmpty else {
-                return (0, kept.map { UndoPage.Kept(user: user, line: $0.line, subject: $0.subject, reason: $0.reason) })
+                let named = kept.map {
+                    UndoPage.Kept(user: user, line: $0.line, subject: $0.subject, reason: $0.reason)
+                }
+                return (0, named)
             }
             if isDry {
                 let rows = ImportedRowTable(connection)

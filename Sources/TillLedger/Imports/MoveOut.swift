@@ -3,8 +3,8 @@ import TillCrypto
 import TillJSON
 import TillSQL
 
-/// The purchases of a whole ledger in the format `till`, page by page: account tokens, purchases with what Apple signed,
-/// then the balances. An empty ledger that imports it has the same balances, entitlements and orders.
+/// The purchases of a whole ledger in the format `till`, page by page: account tokens, purchases with what Apple
+/// signed, then the balances. An empty ledger that imports it has the same balances, entitlements and orders.
 package struct MoveOut: Sendable {
     private let database: any Database
     private let environment: StoreEnvironment

@@ -70,9 +70,9 @@ package enum PersonalData {
             "imports",
             [
                 .none: """
-                    row_id id format name sha256 environment caller began_at ended_at row_count imported unchanged \
-                    refused undone_at undone_by undone
-                    """
+                row_id id format name sha256 environment caller began_at ended_at row_count imported unchanged \
+                refused undone_at undone_by undone
+                """
             ]),
         Table(
             "imported_purchases",

@@ -13,7 +13,8 @@ extension Flag {
     fileprivate static let force = Flag(
         "force",
         summary: LocalizedText(
-            en: "with --rollback: also what was spent, renewed or changed since", zh: "与 --rollback 一起：也撤销此后已花费、续订或变化的内容"))
+            en: "with --rollback: also what was spent, renewed or changed since",
+            zh: "与 --rollback 一起：也撤销此后已花费、续订或变化的内容"))
     fileprivate static let list = Flag(
         "list", summary: LocalizedText(en: "list the imports instead", zh: "改为列出各次导入"))
 }
@@ -75,10 +76,11 @@ private struct ImportWork {
                 command: "import")
         }
         guard let format = call.text(.format).flatMap(ImportFormat.init(rawValue:)) else {
+            let names = ImportFormat.allCases.map(\.rawValue)
             throw UsageError(
                 LocalizedText(
-                    en: "--format says what the file is: \(ImportFormat.allCases.map(\.rawValue).joined(separator: ", "))",
-                    zh: "请用 --format 写明文件的格式：\(ImportFormat.allCases.map(\.rawValue).joined(separator: "、"))"),
+                    en: "--format says what the file is: \(names.joined(separator: ", "))",
+                    zh: "请用 --format 写明文件的格式：\(names.joined(separator: "、"))"),
                 command: "import")
         }
         let run = ImportRun(
@@ -134,7 +136,8 @@ private struct ImportWork {
                 if !call.wantsJSON {
                     call.warn(
                         LocalizedText(
-                            en: "kept: user \(shown(one.userId)), line \(one.line), \(shown(one.subject)): \(one.reason)",
+                            en: "kept: user \(shown(one.userId)), line \(one.line), \(shown(one.subject)): "
+                                + one.reason,
                             zh: "保留：用户 \(shown(one.userId))，第 \(one.line) 行，\(shown(one.subject))：\(one.reason)"))
                 }
             }

@@ -40,7 +40,8 @@ final class ImportFileReader {
         guard first != UInt8(ascii: "{") else { return }
         let head = buffer[start...].prefix { $0 != 0x0A }
         let separators = [UInt8(ascii: ","), UInt8(ascii: ";"), UInt8(ascii: "\t")]
-        form = .table(separator: separators.max { a, b in head.count { $0 == a } < head.count { $0 == b } } ?? separators[0])
+        let found = separators.max { a, b in head.count { $0 == a } < head.count { $0 == b } }
+        form = .table(separator: found ?? separators[0])
         header = try record()?.map { $0.trimmed } ?? []
     }
 

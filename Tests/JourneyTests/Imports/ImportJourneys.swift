@@ -74,7 +74,8 @@ import TillLedger
             let waiting = try await shop.pay(token: nil)
             #expect(try await shop.submit(waiting.signed, as: .user("cat"))["outcome"].text == "quarantined")
             var forged = Array(other.signed.utf8)
-            forged[forged.count - 10] = forged[forged.count - 10] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            let place = forged.count - 10
+            forged[place] = forged[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
             let rows: [JSONValue] = [
                 ImportShop.signed(own, "thief"), ImportShop.signed(unpaid, "thief"), ImportShop.signed(unpaid, "ben"),
                 ["userId": "thief", "signedTransaction": .string(String(decoding: forged, as: UTF8.self))],
@@ -91,8 +92,11 @@ import TillLedger
                     5: "unknown_product", 6: "waits_in_quarantine", 7: "order_in_use", 8: "missing_field",
                     9: "malformed_line", 10: "erased_user",
                 ])
-            #expect(try await imports.check(rows, as: .transactions) == expected)
-            #expect(try await imports.move(rows, as: .transactions).ended == expected)
+            let (checked, ended) = (
+                try await imports.check(rows, as: .transactions), try await imports.move(rows, as: .transactions).ended
+            )
+            #expect(checked == expected, "\(checked)")
+            #expect(ended == expected, "\(ended)")
             #expect(try await shop.grantCount() == 1)
             #expect(try await imports.events() == before)
             #expect(try await shop.send(.get, "/v1/users/thief/orders")["data"].list.isEmpty)
