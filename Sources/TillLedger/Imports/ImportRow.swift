@@ -254,9 +254,8 @@ struct ImportRowReader {
 
     private func user(_ name: String) throws(ImportRefusal) -> UserID {
         let text = try required(name, limit: UserID.maximumLength)
-        guard text.firstForbiddenScalar == nil, text.isNormalized, !UserID(text).isPseudonym else {
-            throw .invalidField(name)
-        }
+        guard text.firstForbiddenScalar == nil, text.isNormalized else { throw .invalidField(name) }
+        guard !UserID(text).isPseudonym else { throw .erasedUser }
         return UserID(text)
     }
 

@@ -3,7 +3,8 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// Moving in from another system. `till import` calls these when a server uses the ledger.
+/// Moving in from another system. `till import` calls these when a server uses the ledger. Rows without a signature give
+/// points on the caller's word, which an operator may not.
 extension OpenAPI {
     /// The longest line of a file, and its escapes in JSON.
     private static let rowsLimit = 16 << 20
@@ -16,16 +17,16 @@ extension OpenAPI {
                 Rows follow with `POST /v1/imports/{id}/rows`. An import of the same file that was cut off is \
                 continued. Imported rows cause no events and no reminders. docs/moving.md has the formats.
                 """,
-            caller: .operatorOrBackend, body: .json("BeginImport"), isRepeatable: false,
+            caller: .backend, body: .json("BeginImport"), isRepeatable: false,
             answers: [.created("The import.", "LedgerImport")]),
         Endpoint(
             method: .get, path: Paths.imports, id: "listImports", tag: .imports, action: Server.listImports,
-            summary: "List the imports, newest first", caller: .operatorOrBackend, parameters: [.limit, .cursor],
+            summary: "List the imports, newest first", caller: .backend, parameters: [.limit, .cursor],
             answers: [.ok("The imports.", "LedgerImportPage")]),
         Endpoint(
             method: .post, path: Paths.importCheck, id: "checkImport", tag: .imports, action: Server.checkImport,
             summary: "Say what would become of rows", description: "A dry run: it writes nothing.",
-            caller: .operatorOrBackend, body: .json("ImportRows"), bodyLimit: rowsLimit, isRepeatable: false,
+            caller: .backend, body: .json("ImportRows"), bodyLimit: rowsLimit, isRepeatable: false,
             answers: [.ok("How each row would end.", "ImportOutcomes")]),
         Endpoint(
             method: .post, path: Paths.importRows, id: "importRows", tag: .imports, action: Server.importRows,
@@ -34,12 +35,12 @@ extension OpenAPI {
                 All rows are recorded in one commit. A row that the ledger has already, for the same user, is \
                 `unchanged`, so the same request again has no second effect.
                 """,
-            caller: .operatorOrBackend, parameters: [importID], body: .json("ImportRows"), bodyLimit: rowsLimit,
+            caller: .backend, parameters: [importID], body: .json("ImportRows"), bodyLimit: rowsLimit,
             isRepeatable: false, answers: [.ok("How each row ended.", "ImportOutcomes")],
             refusals: [.unknownImport, .importUndone]),
         Endpoint(
             method: .post, path: Paths.importEnd, id: "endImport", tag: .imports, action: Server.endImport,
-            summary: "End an import", caller: .operatorOrBackend, parameters: [importID], body: .json("EndImport"),
+            summary: "End an import", caller: .backend, parameters: [importID], body: .json("EndImport"),
             isRepeatable: false, answers: [.ok("The import.", "LedgerImport")], refusals: [.unknownImport]),
         Endpoint(
             method: .post, path: Paths.importUndo, id: "undoImport", tag: .imports, action: Server.undoImport,
@@ -48,7 +49,7 @@ extension OpenAPI {
                 Reverses what the import recorded, for the next hundred customers; repeat it with `next`. A customer \
                 who has spent, renewed or changed something of it since keeps all of it, and is named.
                 """,
-            caller: .operatorOrBackend, parameters: [importID], body: .json("UndoImport", isRequired: false),
+            caller: .backend, parameters: [importID], body: .json("UndoImport", isRequired: false),
             isRepeatable: false, answers: [.ok("What was undone.", "ImportUndone")], refusals: [.unknownImport]),
     ]
 

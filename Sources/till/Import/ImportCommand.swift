@@ -31,14 +31,14 @@ extension Command {
                 (docs/moving.md). Each row ends as imported, unchanged (the ledger has it, for the same user) or refused
                 with its line, a code and what to do. Imported rows cause no webhooks, no events and no reminders.
                 The same file again changes nothing, also after an import that was cut off. Begin with --dry-run.
-                If a server uses the ledger, the command calls it over HTTP with --key-file.
+                If a server uses the ledger, the command calls it over HTTP with --key-file (a secret key).
                 --json prints {"rows", "imported", "refused", "unchanged", "importId", "refusals", "refusalCodes"}.
                 """,
             zh: """
                 逐行读取订单表、签名交易、收据或 RevenueCat 导出文件（docs/moving.zh-CN.md）。每一行的结果为：
                 已导入、未变（账本中已有，且属于同一用户），或被拒（附行号、代码与处理办法）。
                 导入的行不产生 webhook、事件和提醒。再次导入同一文件不会有任何变化，中断后也一样。请先用 --dry-run。
-                账本正由服务器使用时，通过 HTTP 请求该服务器（需要 --key-file）。
+                账本正由服务器使用时，通过 HTTP 请求该服务器（需要 --key-file，内含后端密钥）。
                 --json 输出 {"rows", "imported", "refused", "unchanged", "importId", "refusals", "refusalCodes"}。
                 """),
         flags: [.config, .database, .listen, .format, .dryRun, .rollback, .force, .list, .keyFile],

@@ -177,6 +177,29 @@ import TillLedger
         }
     }
 
+    @Test("With a key, Apple is asked about each unsigned row afterwards, and is right (R7)")
+    func lookups() async throws {
+        try await Shop.open(line: AppleProxy()) { shop in
+            let imports = ImportShop(shop: shop)
+            let order = try await shop.openOrder(as: "ben")
+            let (right, named) = (try await shop.pay(token: nil), try await shop.pay(token: order))
+            let dear = try await shop.pay(token: nil)
+            let rows = [
+                unsigned(right.id, "ann"), unsigned(named.id, "ann"), unsigned(dear.id, "ann", Shop.points300),
+                unsigned("5", "ann"),
+            ]
+            #expect(try await imports.move(rows, as: .till).ended.imported == 4)
+            #expect(try await shop.points(of: "ann") == 480)
+            #expect(try await ReceiptConfirmations(shop.server.ledger).askAll() == 4)
+            // Hers is confirmed, Ben's is his, and the dear one waits for whoever proves it. Apple does not know the last.
+            #expect(try await shop.points(of: "ann") == 120)
+            #expect(try await shop.points(of: "ben") == 60)
+            let states = try await shop.ledger.read { try TransactionTable($0).quarantined(limit: 9).map(\.id.text) }
+            #expect(states == [dear.id])
+            try await imports.audit()
+        }
+    }
+
     @Test("A wallet ends at its opening balance, in any order of the rows, and again (R7)", arguments: [false, true])
     func balances(_ isFirst: Bool) async throws {
         try await Shop.open { shop in
