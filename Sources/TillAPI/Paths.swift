@@ -58,6 +58,11 @@ public enum Paths {
     public static let webhookTest = "/v1/webhooks/{id}/test"
     public static let webhookResumption = "/v1/webhooks/{id}/resumption"
     public static let customerExport = "/v1/users/{userId}/export"
+    public static let imports = "/v1/imports"
+    public static let importCheck = "/v1/imports/check"
+    public static let importRows = "/v1/imports/{id}/rows"
+    public static let importEnd = "/v1/imports/{id}/end"
+    public static let importUndo = "/v1/imports/{id}/undo"
     public static let customerErasure = "/v1/users/{userId}/erasure"
     public static let products = "/v1/products"
     public static let health = "/healthz"
@@ -97,6 +102,9 @@ public enum Paths {
     }
     public static func export(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/export" }
     public static func erasure(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/erasure" }
+    public static func importRows(_ id: String) -> String { "\(imports)/\(escaped(id))/rows" }
+    public static func importEnd(_ id: String) -> String { "\(imports)/\(escaped(id))/end" }
+    public static func importUndo(_ id: String) -> String { "\(imports)/\(escaped(id))/undo" }
     public static func claims(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/claims" }
     public static func consumptionConsent(of user: UserID) -> String {
         "/v1/users/\(escaped(user.text))/consents/consumption"

@@ -18,6 +18,13 @@ extension Refusal {
         case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
             claimSentence
         case .unknownUser, .erasureUnconfirmed, .noErasureKey: personSentence
+        case .unknownImport:
+            LocalizedText(
+                en: "The ledger has no import with this id. GET /v1/imports lists them.",
+                zh: "账本中没有此编号的导入。GET /v1/imports 可列出全部导入。")
+        case .importUndone:
+            LocalizedText(
+                en: "The import was undone, at least in part. Begin a new one.", zh: "这次导入已被撤销（至少一部分）。请重新开始一次导入。")
         case .unknownEndpoint:
             LocalizedText(en: "The configuration has no webhook endpoint of this id.", zh: "配置中没有这个 webhook 端点。")
         case .unknownEvent: LocalizedText(en: "There is no such event.", zh: "没有这个事件。")

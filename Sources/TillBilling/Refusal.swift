@@ -82,6 +82,10 @@ public enum Refusal: String, Hashable, Sendable, CaseIterable {
     case erasureUnconfirmed = "erasure_unconfirmed"
     case noErasureKey = "no_erasure_key"
 
+    // Imports.
+    case unknownImport = "unknown_import"
+    case importUndone = "import_undone"
+
     // Webhooks.
     case unknownEndpoint = "unknown_endpoint"
     case unknownEvent = "unknown_event"

@@ -94,6 +94,7 @@ import TillHTTP
             .merging(Self.reconciliationSamples) { own, _ in own }
             .merging(Self.webhookSamples) { own, _ in own }
             .merging(Self.personSamples) { own, _ in own }
+            .merging(Self.importSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "ClaimForm", "ReversalForm", "Empty", "SubmitProof",
             "AppleObject", "AppleReportText", "ImportForm", "ExportForm", "EraseForm",
@@ -174,6 +175,7 @@ import TillHTTP
             let others =
                 Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.reconciliationCalls
                 + Self.financeCalls + Self.webhookCalls + Self.claimCalls(stray.id) + Self.personCalls
+                + Self.importCalls
             for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []

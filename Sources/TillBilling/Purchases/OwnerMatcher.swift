@@ -117,7 +117,8 @@ public struct OwnerMatcher: Sendable {
         if !isShared, let found = byOrder() { return found }
         // A receipt hides the token, so a backend cannot exclude that the purchase is another customer's.
         if transaction.isFromReceipt {
-            return byReplaced() ?? byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
+            let imported = facts.isImport ? byBackend() : nil
+            return imported ?? byReplaced() ?? byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
         }
         return byReplaced() ?? byClaimant(product) ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
     }

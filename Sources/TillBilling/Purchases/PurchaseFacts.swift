@@ -39,6 +39,8 @@ public struct PurchaseFacts: Sendable {
     /// Whether a receipt alone does not suffice for a grant: by the shop's settings, or because a signed token gave a
     /// purchase of its sender to another customer.
     public var needsSignedCopy = false
+    /// Whether an operator imports it from another system, and names its owner even where a receipt hides the token.
+    public var isImport = false
 
     // For another copy of a granted purchase:
 

@@ -10,9 +10,10 @@ extension AuditWalk {
             """
             SELECT a.id, a.state, a.decision FROM (SELECT t.row_id, t.id, t.state, (SELECT e.decision FROM evidence e \
             WHERE e.transaction_row_id = t.row_id AND e.decision IN ('granted', 'reinstated', 'quarantined', \
-            'revoked') ORDER BY e.row_id DESC LIMIT 1) AS decision FROM transactions t WHERE t.row_id > ?1 AND \
+            'revoked', 'undone') ORDER BY e.row_id DESC LIMIT 1) AS decision FROM transactions t WHERE t.row_id > ?1 AND \
             t.row_id <= ?2) AS a WHERE a.state <> CASE a.decision WHEN 'granted' THEN 1 WHEN 'reinstated' THEN 1 \
-            WHEN 'quarantined' THEN 2 WHEN 'revoked' THEN 3 ELSE 0 END ORDER BY a.row_id
+            WHEN 'quarantined' THEN 2 WHEN 'revoked' THEN 3 WHEN 'undone' THEN 3 ELSE 0 \
+            END ORDER BY a.row_id
             """, slice.values
         ) { row in
             let (state, decision) = (row.integer("state"), row.optionalText("decision") ?? "–")
@@ -29,8 +30,9 @@ extension AuditWalk {
     ) { connection, slice in
         try connection.query(
             """
-            SELECT t.id FROM grant_owners o CROSS JOIN transactions t ON t.row_id = o.grant_row_id WHERE \
-            o.grant_row_id > ?1 AND o.grant_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox b WHERE \
+            SELECT t.id FROM grant_owners o CROSS JOIN transactions t ON t.row_id = o.grant_row_id CROSS JOIN grants g \
+            ON g.transaction_row_id = o.grant_row_id WHERE o.grant_row_id > ?1 AND o.grant_row_id <= ?2 AND \
+            o.customer_id <> g.customer_id AND NOT EXISTS (SELECT 1 FROM outbox b WHERE \
             b.customer_id = o.customer_id AND b.transaction_row_id = o.grant_row_id AND b.type IN ('grant.created', \
             'grant.moved')) ORDER BY o.grant_row_id
             """, slice.values

@@ -35,7 +35,8 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
                 en: "A transaction is granted again only after it went back to quarantine.",
                 zh: "交易只有退回待认领之后才会再次发放。")
         case .events:
-            LocalizedText(en: "Every grant has its event in the outbox.", zh: "每次发放都有发件箱事件。")
+            LocalizedText(
+                en: "Every grant that no import made has its event in the outbox.", zh: "每次发放（导入除外）都有发件箱事件。")
         case .proofs:
             LocalizedText(en: "Every transaction has its proof.", zh: "每笔交易都有凭证。")
         case .states:

@@ -152,7 +152,8 @@ extension AuditWalk {
             SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id \
             WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox b \
             WHERE b.customer_id = g.customer_id AND b.transaction_row_id = g.transaction_row_id \
-            AND b.type = 'grant.created')
+            AND b.type = 'grant.created') AND NOT EXISTS (SELECT 1 FROM imported_purchases i WHERE \
+            i.transaction_row_id = g.transaction_row_id)
             """, slice.values
         ) { row in
             AuditViolation(

@@ -149,6 +149,30 @@ extension CopiedTable {
                 "transfer_row_id": .integer, "environment": .integer, "currency": .text, "amount": .integer,
             ]),
         CopiedTable(
+            "imports", key: ["row_id"],
+            [
+                "row_id": .integer, "id": .blob, "format": .text, "name": .text, "sha256": .blob,
+                "environment": .integer, "caller": .text, "began_at": .integer, "ended_at": .integer,
+                "row_count": .integer, "imported": .integer, "unchanged": .integer, "refused": .integer,
+                "undone_at": .integer, "undone_by": .text, "undone": .integer,
+            ]),
+        CopiedTable(
+            "imported_purchases", key: ["transaction_row_id"],
+            [
+                "transaction_row_id": .integer, "import_row_id": .integer, "line": .integer, "customer_id": .integer,
+                "signed_at": .integer, "is_signed": .integer, "undone_at": .integer,
+            ]),
+        CopiedTable(
+            "imported_balances", key: ["row_id"],
+            [
+                "row_id": .integer, "import_row_id": .integer, "line": .integer, "customer_id": .integer,
+                "environment": .integer, "currency": .text, "amount": .integer, "stated_at": .integer,
+                "undone_at": .integer,
+            ]),
+        CopiedTable(
+            "imported_tokens", key: ["token"],
+            ["token": .blob, "import_row_id": .integer, "customer_id": .integer]),
+        CopiedTable(
             "grant_owners", key: ["grant_row_id"],
             [
                 "grant_row_id": .integer, "environment": .integer, "original_id": .text, "customer_id": .integer,

@@ -44,6 +44,11 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case customerExported = "customer_exported"
     case customerErased = "customer_erased"
 
+    // MARK: Imports
+
+    case importEnded = "import_ended"
+    case importUndone = "import_undone"
+
     // MARK: Jobs and other hosts
 
     case jobRun = "job_run"
@@ -97,6 +102,8 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .refundReversed,
             .customerExported,
             .customerErased,
+            .importEnded,
+            .importUndone,
             .rowsPruned,
             .proofsCompressed,
             .sealsBegun,

@@ -9,8 +9,11 @@ struct EventRecorder {
     private let transactions: TransactionTable
     private let grants: GrantTable
     private let grantOwners: GrantOwnerTable
+    /// An import records what happened elsewhere, and long ago: it writes no event.
+    private let isSilent: Bool
 
-    init(_ connection: any Connection) {
+    init(_ connection: any Connection, isSilent: Bool = false) {
+        self.isSilent = isSilent
         outbox = OutboxTable(connection)
         transactions = TransactionTable(connection)
         grants = GrantTable(connection)
@@ -27,6 +30,7 @@ struct EventRecorder {
         type: String, user: UserID?, transaction: Int64? = nil, transfer: Int64? = nil, about subject: String? = nil,
         happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant
     ) throws {
+        guard !isSilent else { return }
         var data = body
         var key = [type]
         if let transaction, let stored = try transactions.find(rowID: transaction) {
@@ -47,6 +51,7 @@ struct EventRecorder {
 
     /// `grant.created`, from the values that the caller has just inserted. Reading them back would cost as much again.
     func record(_ grant: Grant, of transaction: PaidTransaction, rowID: Int64, at now: Instant) throws {
+        guard !isSilent else { return }
         let type = EventType.grantCreated.rawValue
         try outbox.insert(
             type: type, user: grant.userID, key: "\(type):\(transaction.environment.rawValue):\(transaction.id.text)",

@@ -97,7 +97,7 @@ package struct CustomerExport: Sendable {
             "transfer_points.currency", "transfer_points.amount", "apple_chains.environment",
             "apple_chains.original_id", "apple_chains.customer", "erasures.user_hash", "erasures.sealed_name", "sealed_changes.was", "sealed_changes.now", "saved_proofs.caller",
             "saved_proofs.named_user", "waiting_proofs.caller", "waiting_proofs.named_user", "differences.order_id",
-            "differences.purchased_at",
+            "differences.purchased_at", "imported_tokens.token",
         ],
         "outside": [],
     ]

@@ -5,7 +5,8 @@ extension ExportSection {
     static let all: [ExportSection] = [
         customers, accountTokens, consents, orders, orderHistory, transactions, grants, ownershipBasis, ownedPurchases,
         subscriptions, evidence, quarantine, differences, consumptionRequests, postings, balances, claims, transfers,
-        reminders, events, refusedProofs, savedProofs, waitingProofs, storedAnswers,
+        reminders, events, importedPurchases, importedBalances, refusedProofs, savedProofs, waitingProofs,
+        storedAnswers,
     ]
 
     // MARK: The customer

@@ -39,6 +39,7 @@ struct PersonTable {
 
     func removeAccountTokens(_ customer: Int64) throws {
         try connection.write("DELETE FROM account_tokens WHERE customer_id = ?1", [.integer(customer)])
+        try connection.write("DELETE FROM imported_tokens WHERE customer_id = ?1", [.integer(customer)])
     }
 
     /// Apple's order numbers stand on the person's invoices. A claim that waits for Apple ends without an answer.

@@ -69,6 +69,27 @@ package enum PersonalData {
                 .none: "row_id app_id caller at position finished_at", .customer: "customer_id",
                 .books: "user_hash sealed_name",
             ]),
+        Table(
+            "imports",
+            [
+                .none: """
+                row_id id format name sha256 environment caller began_at ended_at row_count imported unchanged \
+                refused undone_at undone_by undone
+                """
+            ]),
+        Table(
+            "imported_purchases",
+            [
+                .none: "transaction_row_id import_row_id signed_at is_signed", .customer: "customer_id",
+                .books: "line undone_at",
+            ]),
+        Table(
+            "imported_balances",
+            [
+                .none: "row_id import_row_id", .customer: "customer_id",
+                .books: "line environment currency amount stated_at undone_at",
+            ]),
+        Table("imported_tokens", [.none: "import_row_id", .customer: "customer_id", .removed: "token"]),
     ]
 
     private static let purchases: [Table] = [

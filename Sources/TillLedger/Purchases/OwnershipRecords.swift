@@ -25,7 +25,7 @@ extension PurchaseRecorder {
         let isReceipt = basis == .receipt
         try ownership.set(
             basis, of: ownedGrant(rowID), owner: owner,
-            holdUntil: isReceipt ? terms.settings.receipts.holdEnd(from: now) : nil,
+            holdUntil: isReceipt && !origin.isImport ? terms.settings.receipts.holdEnd(from: now) : nil,
             lookUpAt: isReceipt ? now : nil)
         // A renewal that Apple signed with an unknown token belongs to its owner only because of the purchase it
         // renews.

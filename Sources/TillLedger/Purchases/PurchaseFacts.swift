@@ -106,7 +106,8 @@ struct PurchaseReader {
         facts.deviceOrders = try deviceOrders(for: transaction, from: origin)
         facts.ownershipClaim = try claim(to: transaction, from: origin, chain, token)
         facts.originalBasis = chain?.basis
-        facts.needsSignedCopy = try needsSignedCopy(facts)
+        facts.isImport = origin.isImport
+        facts.needsSignedCopy = try !origin.isImport && needsSignedCopy(facts)
         return facts
     }
 

@@ -11,6 +11,8 @@ package enum PurchaseSource: String, Sendable {
     case claim
     /// A task for Apple: information that the server sent to Apple.
     case appleTask = "task"
+    /// A row of a file that a shop moves in with.
+    case imported = "import"
 }
 
 /// The source of a transaction, who submitted it, and the unverified claims beside it.
@@ -35,6 +37,9 @@ package struct PurchaseOrigin: Sendable {
     package var claimReason: String?
     /// The actor, if it is not a caller of the API.
     package var actor: String?
+    /// For an import: the id of the order that is opened for it; nil: a random one.
+    var importedOrder: OrderID?
+    var isImport: Bool { source == .imported }
 
     package init(
         source: PurchaseSource, caller: Caller, claimedOrder: OrderID? = nil, device: DeviceID? = nil,

@@ -106,6 +106,9 @@ package struct PurchaseProcessor: Sendable {
         }
         let purchase = try purchaseToRestore(with: transaction, origin, connection)
         var recorder = try decide(transaction, proof, from: origin, inputs, connection)
+        if try setAsideContradicted(by: recorder, inputs, connection) {
+            recorder = try decide(transaction, proof, from: origin, inputs, connection)
+        }
         // Processing an unchanged copy costs only its recognition, however long the customer's history is.
         if purchase == nil, recorder.isUnchanged {
             let outcome = try recorder.record()
@@ -189,7 +192,7 @@ package struct PurchaseProcessor: Sendable {
     ///
     /// - Parameter includingThem: whether the transactions themselves are still in quarantine.
     /// - Returns: the purchases granted now.
-    private func processWaiting(
+    func processWaiting(
         for processed: [PaidTransaction], includingThem: Bool = false, _ source: PurchaseSource,
         _ chains: inout SubscriptionChanges, _ inputs: CommitInputs, _ connection: any Connection
     ) throws -> [PaidTransaction] {
@@ -250,7 +253,7 @@ package struct PurchaseProcessor: Sendable {
 
     /// Whether anything waits for a transaction that is not recorded yet. Nothing else can begin to wait for it later
     /// in this commit, which holds the keys of its chain and its order.
-    private func isAwaited(_ transaction: PaidTransaction, _ connection: any Connection) throws -> Bool {
+    func isAwaited(_ transaction: PaidTransaction, _ connection: any Connection) throws -> Bool {
         try connection.first(Self.findingAwaiting(transaction)) { $0.integer("awaited") == 1 } ?? false
     }
 

@@ -19,6 +19,8 @@ final class PurchaseRecorder {
     let grantOwners: GrantOwnerTable
     let ownership: OwnershipTable
     let tasks: AppleTasks
+    /// The transaction that it recorded last.
+    private(set) var recordedRowID: Int64?
 
     init(
         _ connection: any Connection, _ context: PurchaseContext, _ decision: PurchaseDecision, proof: PurchaseProof,
@@ -35,7 +37,7 @@ final class PurchaseRecorder {
         transactions = TransactionTable(connection)
         evidence = EvidenceTable(connection)
         ledger = LedgerTable(connection)
-        events = EventRecorder(connection)
+        events = EventRecorder(connection, isSilent: origin.isImport)
         grantOwners = GrantOwnerTable(connection)
         ownership = OwnershipTable(connection)
         tasks = AppleTasks(connection, under: terms.tasks, now: inputs.now)
@@ -107,13 +109,13 @@ final class PurchaseRecorder {
     }
 
     /// A recorder with the row that this commit has written for the first time.
-    private func afterRecording() throws -> PurchaseRecorder {
+    func afterRecording() throws -> PurchaseRecorder {
         let row = try transactions.find(transaction.id, in: transaction.environment)
         return PurchaseRecorder(
             connection, context.recorded(as: row), decision, proof: proof, from: origin, inputs, terms)
     }
 
-    private func grant(to target: OrderTable.Stored, product: CatalogProduct, _ match: OwnerMatch) throws -> Grant {
+    func grant(to target: OrderTable.Stored, product: CatalogProduct, _ match: OwnerMatch) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
         #if PLANTED_MISTAKES
             var owner = facts.newOwner(of: target.order.userID, under: target.order.id)
@@ -144,7 +146,9 @@ final class PurchaseRecorder {
             try grantOwners.set(owner.user, ownedGrant(rowID))
         }
         try setBasis(of: rowID, owner: owner.user, foundBy: match)
-        try tasks.repairToken(transaction, rowID, order: target.order.id, foundBy: match)
+        if !origin.isImport {
+            try tasks.repairToken(transaction, rowID, order: target.order.id, foundBy: match)
+        }
         // A match by a signed token needs no detail; other matches record what was ruled out.
         let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
         try note(rowID, "granted", ground: match.rawValue, detail: needsNoDetail ? nil : explanation)
@@ -176,7 +180,8 @@ final class PurchaseRecorder {
             state != .quarantined || orderRowID == nil, "a quarantined transaction has no order (invariant 6)")
         precondition(
             stored != nil || !proof.bytes.isEmpty, "what is paid is recorded with its proof (invariants 3 and 6)")
-        if stored == nil || isNew, let token = context.unmatchedToken {
+        // The imported order has this id from the start, so no other order took the token.
+        if stored == nil || isNew, let token = context.unmatchedToken, token != origin.importedOrder {
             try UnmatchedTokenTable(connection).insert(token, in: transaction.environment, at: now)
         }
         guard let stored else {
@@ -190,6 +195,9 @@ final class PurchaseRecorder {
                 isKept = state != .quarantined || !PlantedMistake.dropsProofs.isPlanted
             #endif
             if isKept { try proofs.insert(prepared, transaction: rowID) }
+            recordedRowID = rowID
+            // The system that an import comes from has finished it, and no purchase of it is late.
+            guard !origin.isImport else { return rowID }
             try noteLateness(rowID)
             if state != .quarantined { try tasks.finish(rowID) }
             return rowID
@@ -233,7 +241,8 @@ final class PurchaseRecorder {
     ) throws -> OrderTable.Stored {
         try order.map { try move($0, to: .completed, reason: reason) }
             ?? openOrder(
-                newOrderID ?? freshID(), newOrderID == nil ? .payment : .proven, for: user, product: product,
+                newOrderID ?? origin.importedOrder ?? freshID(),
+                newOrderID != nil ? .proven : origin.isImport ? .imported : .payment, for: user, product: product,
                 reason: reason)
     }
 
@@ -245,9 +254,9 @@ final class PurchaseRecorder {
             Order(
                 id: id, userID: user, productID: product.id, quantity: transaction.quantity,
                 price: Money(amount: overflow ? product.price.amount : price, currency: product.price.currency),
-                deviceID: Plan(soldBy: product)?.scope == .device ? try device(of: user) : nil, createdAt: now,
-                updatedAt: now, idSource: source),
-            reason: "opened_for_payment")
+                deviceID: Plan(soldBy: product)?.scope == .device ? try device(of: user) : nil,
+                createdAt: origin.isImport ? min(transaction.purchasedAt, now) : now, updatedAt: now, idSource: source),
+            reason: origin.isImport ? "imported" : "opened_for_payment")
         return try orders.move(
             opened, along: [.completed], at: now, reason: reason, transaction: transaction.id,
             environment: transaction.environment)

@@ -91,7 +91,7 @@ public struct ReceiptConfirmations: Sendable {
     /// The receipt that granted the purchase; nil if the configuration no longer accepts it.
     private func receipt(of one: OwnershipTable.Lookup) async throws -> VerifiedPurchase? {
         let proof = try await ledger.database.read { try ProofTable($0).find(transaction: one.rowID) }
-        guard let proof, proof.kind == .receipt else { return nil }
+        guard let proof, proof.kind == .receipt, !ProofTable.isImportedRow(proof.body) else { return nil }
         do throws(ProofError) {
             return try await ledger.intake.verify(one.id, inReceipt: proof.body)
         } catch {

@@ -17,6 +17,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
     case erasures
     case catalogVersions
     case changes
+    case imports
 
     var column: SQLValue { .integer(rawValue) }
 
@@ -38,6 +39,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         case .erasures: "erasures"
         case .catalogVersions: "catalog_versions"
         case .changes: "sealed_changes"
+        case .imports: "imports"
         }
     }
 
@@ -56,6 +58,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         case .erasures: "SELECT coalesce(max(row_id), 0) AS last FROM erasures"
         case .catalogVersions: "SELECT coalesce(max(version), 0) AS last FROM catalog_versions"
         case .changes: "SELECT coalesce(max(row_id), 0) AS last FROM sealed_changes"
+        case .imports: "SELECT coalesce(max(row_id), 0) AS last FROM imports"
         }
     }
 
@@ -132,6 +135,11 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
             """
             SELECT row_id AS position, stream, changed_row_id, was, now, at FROM sealed_changes WHERE row_id >= ?1 \
             AND row_id <= ?2 ORDER BY row_id
+            """
+        case .imports:
+            """
+            SELECT row_id AS position, id, format, name, sha256, environment, caller, began_at FROM imports \
+            WHERE row_id >= ?1 AND row_id <= ?2 ORDER BY row_id
             """
         }
     }

@@ -50,7 +50,8 @@ public struct AppleChainTable {
         try connection.write(
             """
             INSERT INTO apple_chains (\(Self.chain)) SELECT \(Self.chain) \
-            FROM transactions WHERE row_id > ?1 AND row_id <= ?2 ORDER BY row_id ON CONFLICT DO NOTHING
+            FROM transactions WHERE row_id > ?1 AND row_id <= ?2 AND environment > 0 ORDER BY row_id \
+            ON CONFLICT DO NOTHING
             """, [.integer(start), .integer(last)])
         if let final = next.final, final > seen {
             try connection.write(

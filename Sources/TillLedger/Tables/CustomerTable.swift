@@ -84,6 +84,13 @@ public struct CustomerTable {
             """, [.text(user.text)])
     }
 
+    /// The user id of a customer by its number.
+    func user(_ customer: Int64) throws -> UserID? {
+        try connection.first("SELECT user_id FROM customers WHERE customer_id = ?1", [.integer(customer)]) {
+            UserID($0.text("user_id"))
+        }
+    }
+
     // MARK: Kinds
 
     /// Nil for a user whom the ledger has not identified yet.

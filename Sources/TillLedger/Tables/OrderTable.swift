@@ -13,6 +13,9 @@ public struct OrderTable {
         """
     private static let findingByID: SQL = "SELECT row_id, \(columns, userOf: "orders") FROM orders WHERE id = ?1"
 
+    /// False for the order of an import that was undone: refunded, and without its transaction.
+    private static let isListed: Columns = "(id_source <> 5 OR status <> 6 OR transaction_id IS NOT NULL)"
+
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
@@ -134,14 +137,15 @@ public struct OrderTable {
             return try connection.query(
                 """
                 SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
-                row_id < ?2 AND (environment IS NULL OR environment = ?3) AND status = 6 ORDER BY row_id DESC LIMIT ?4
+                row_id < ?2 AND (environment IS NULL OR environment = ?3) AND status = 6 AND \(Self.isListed) ORDER BY \
+                row_id DESC LIMIT ?4
                 """, [.text(user.text), .integer(before), environment.column, .integer(Int64(limit))], Self.read)
         }
         return try connection.query(
             """
             SELECT row_id, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
-            row_id < ?2 AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY \
-            row_id DESC LIMIT ?5
+            row_id < ?2 AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) AND \
+            \(Self.isListed) ORDER BY row_id DESC LIMIT ?5
             """,
             [
                 .text(user.text), .integer(before), environment.column,

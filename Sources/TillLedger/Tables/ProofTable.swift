@@ -19,8 +19,12 @@ public struct ProofTable {
 
     public enum Kind: Int64, Sendable, Hashable {
         case signedTransaction = 1
+        /// Or the row of an import that stands for it, as a JSON object.
         case receipt = 2
     }
+
+    /// Whether the body is the row of an import, which nothing proves.
+    package static func isImportedRow(_ body: [UInt8]) -> Bool { body.first == UInt8(ascii: "{") }
 
     /// A proof whose header has a row.
     struct Prepared {
@@ -93,7 +97,8 @@ public struct ProofTable {
     package func newestReceipt() throws -> [UInt8]? {
         try connection.first(
             """
-            SELECT body FROM proofs WHERE kind = 2 AND transaction_row_id > (SELECT \
+            SELECT body FROM proofs p WHERE kind = 2 AND NOT EXISTS (SELECT 1 FROM imported_purchases i WHERE \
+            i.transaction_row_id = p.transaction_row_id) AND transaction_row_id > (SELECT \
             coalesce(max(t.row_id), 0) FROM transactions t) - ?1 ORDER BY transaction_row_id DESC LIMIT 1
             """, [.integer(Self.recent)]
         ) { $0.blob("body") }

@@ -12,6 +12,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.erasures], [PostgresTables.erasures]),
             Schema.migration([Schema.ledgerRestores], [PostgresTables.ledgerRestores]),
             Schema.migration([Schema.sealStreams], [PostgresTables.sealStreams]),
+            Schema.migration([Schema.imports], [PostgresTables.imports]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

@@ -63,7 +63,7 @@ extension Body {
     static let all: [Body] = [
         OpenAPI.orderBodies, OpenAPI.transactionBodies, OpenAPI.appleReceiptBodies, OpenAPI.ownershipBodies,
         OpenAPI.walletBodies, OpenAPI.planBodies, OpenAPI.shopBodies, OpenAPI.financeBodies, OpenAPI.operationBodies,
-        OpenAPI.webhookBodies, OpenAPI.personBodies, OpenAPI.dashboardBodies,
+        OpenAPI.webhookBodies, OpenAPI.personBodies, OpenAPI.importBodies, OpenAPI.dashboardBodies,
     ].flatMap(\.bodies)
 
     private static let named = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }

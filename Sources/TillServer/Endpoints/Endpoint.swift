@@ -40,11 +40,12 @@ struct Endpoint: Sendable {
     static let all =
         OpenAPI.orderEndpoints + OpenAPI.transactionEndpoints + OpenAPI.ownershipEndpoints + OpenAPI.walletEndpoints
         + OpenAPI.planEndpoints + OpenAPI.shopEndpoints + OpenAPI.financeEndpoints + OpenAPI.operationEndpoints
-        + OpenAPI.webhookEndpoints + OpenAPI.personEndpoints + OpenAPI.dashboardEndpoints
+        + OpenAPI.webhookEndpoints + OpenAPI.personEndpoints + OpenAPI.importEndpoints
+        + OpenAPI.dashboardEndpoints
 
     enum Tag: String, CaseIterable, Sendable {
         case orders, transactions, transfers, claims, wallet, consents
-        case plans, offers, finance, webhooks, people, shop, operations, dashboard
+        case plans, offers, finance, webhooks, people, imports, shop, operations, dashboard
 
         var text: String {
             switch self {
@@ -59,6 +60,7 @@ struct Endpoint: Sendable {
             case .finance: "Expected proceeds and Apple's financial reports."
             case .webhooks: "Events for the app's backend: pushed to its endpoints, or fetched."
             case .people: "A person's data: its export and its erasure."
+            case .imports: "Purchases of another system: moving in, and undoing it."
             case .shop: "The catalogue."
             case .operations: "Health, metrics and reconciliation."
             case .dashboard: "Pages for operators."

@@ -13,7 +13,7 @@ enum OpenAPI {
     /// By the name of a body, each defined in one place.
     static let examples: [String: JSONValue] = [
         orderExamples, transactionExamples, ownershipExamples, walletExamples, planExamples, shopExamples,
-        financeExamples, operationExamples, webhookExamples, personExamples,
+        financeExamples, operationExamples, webhookExamples, personExamples, importExamples,
     ].reduce([:]) { $0.merging($1) { first, _ in first } }
 
     static let document: JSONValue = [

@@ -12,14 +12,14 @@ extension Refusal {
         case .unauthorized: 401
         case .forbidden, .notAGuest, .offerNotOpen: 403
         case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction, .unknownEndpoint,
-            .unknownEvent, .unknownUser:
+            .unknownEvent, .unknownUser, .unknownImport:
             404
         case .methodNotAllowed: 405
         case .orderConflict, .tokenInUse, .staleCursor, .illegalMove, .previewChanged, .insufficientFunds,
             .referenceConflict,
             .inDebt, .idempotencyInFlight, .guestTaken, .guestMerged, .accountMerged, .notTheOwner, .undoExpired,
             .notReversible, .notInQuarantine,
-            .notClaimable, .erasureUnconfirmed:
+            .notClaimable, .erasureUnconfirmed, .importUndone:
             409
         case .payloadTooLarge: 413
         case .tooManyRequests, .tooManyOrders: 429

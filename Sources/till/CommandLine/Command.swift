@@ -68,6 +68,7 @@ extension Command {
         .verify,
         .apple,
         .reconcile,
+        .importing,
         .export,
         .erase,
         .doctor,

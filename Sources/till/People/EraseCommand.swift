@@ -62,7 +62,7 @@ extension Command {
         let user = try call.namedUser("erase")
         let body = EraseBody(forfeit: try call.forfeited, endsAccess: call.isSet(.force))
         let reply: ErasureReply
-        if let own = try await OwnLedger(configuration, call) {
+        if let own = try await OwnLedger(configuration, call, for: "till erase") {
             reply = try await own.use { server in
                 let done = try await server.ledger.erase(
                     ErasureRequest(
@@ -110,54 +110,6 @@ extension Invocation {
     }
 }
 
-/// A ledger that this process opens itself, because no server holds it. Servers on PostgreSQL go on meanwhile.
-private struct OwnLedger {
-    private let ledger: any Database
-    private let server: Server
-    private let followed: FollowedClock?
-    private let location: LedgerLocation
-    private let language: Language
-
-    /// Nil while a server holds the ledger's file.
-    init?(_ configuration: Configuration, _ call: Invocation) async throws {
-        location = configuration.database
-        language = call.language
-        do throws(DatabaseError) {
-            ledger = try location.labelled("till erase").open(as: .server, .ledger).database
-        } catch {
-            if error.kind == .inUse { return nil }
-            throw location.failure(error)
-        }
-        let followed = try FollowedClock(configuration, process: call.process)
-        self.followed = followed
-        await followed?.clock.read()
-        let machine = call.process.clock
-        let store = followed?.clock
-        do {
-            server = try Server(
-                configuration: configuration.server, database: ledger, clock: { store?.now ?? machine() },
-                machineClock: machine, entropy: call.process.entropy)
-        } catch {
-            throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
-        }
-    }
-
-    /// Runs work on the ledger, and closes it in every case.
-    func use<Value: Sendable>(_ work: (Server) async throws -> Value) async throws -> Value {
-        do {
-            let value = try await work(server)
-            await server.sealNow()
-            followed?.stop()
-            await ledger.close()
-            return value
-        } catch {
-            followed?.stop()
-            await ledger.close()
-            throw location.explained(error, language)
-        }
-    }
-}
-
 /// `till erase --replay`.
 private struct Replay {
     private let configuration: Configuration
@@ -186,7 +138,7 @@ private struct Replay {
         } catch {
             throw CommandError(error.sentence)
         }
-        guard let own = try await OwnLedger(configuration, call) else { throw Self.isInUse }
+        guard let own = try await OwnLedger(configuration, call, for: "till erase") else { throw Self.isInUse }
         let (key, location) = (erasure.key, configuration.database)
         let result = try await own.use { server in
             guard try await server.database.read({ try location.countServers($0) }) == 0 else { throw Self.isInUse }

@@ -11,6 +11,10 @@ extension Flag {
         "output", .text("FILE"),
         summary: LocalizedText(
             en: "write to a new file that only this user can read, instead of stdout", zh: "写入一个只有本用户可读的新文件，而不是标准输出"))
+    fileprivate static let all = Flag(
+        "all", .text("FILE"),
+        summary: LocalizedText(
+            en: "write the purchases of the whole ledger into a new file, to move out", zh: "把整个账本的购买写入新文件，以便迁出"))
 }
 
 extension Command {
@@ -23,25 +27,32 @@ extension Command {
                 Reads the ledger, beside a running server too, and prints one JSON document: the customer, orders,
                 transactions, grants, postings and the other lists of docs/personal-data.md, and what is left out.
                 It contains personal data: --output makes a file that other users can't read.
+                --all FILE writes every purchase with what Apple signed, and every balance, in a format that
+                till import reads back into an empty ledger (docs/moving.md).
                 """,
             zh: """
                 读取账本（服务器运行时也可以），打印一个 JSON 文档：客户、订单、交易、发放、分录，
                 以及 docs/personal-data.zh-CN.md 所列的其他列表，并写明未包含的内容。
                 文档含有个人数据：--output 会创建其他用户读不到的文件。
+                --all FILE 写出每一笔购买（含 Apple 签名的内容）与每个余额，till import 可将其读入空账本
+                （docs/moving.zh-CN.md）。
                 """),
-        flags: [.config, .database, .user, .output]
+        flags: [.config, .database, .user, .output, .all]
     ) { call in
         let configuration = try Configuration.load(for: call)
-        let user = try call.namedUser("export")
+        let user = try call.text(.all) == nil ? call.namedUser("export") : nil
         let ledger: any Database
         do throws(DatabaseError) {
             ledger = try configuration.database.labelled("till export").open(as: .operator, .ledger).database
         } catch {
             throw configuration.database.failure(error)
         }
-        let document = ExportDocument(user: user, export: CustomerExport(of: user, in: ledger), call: call)
         do {
-            try await document.write()
+            if let user {
+                try await ExportDocument(user: user, export: CustomerExport(of: user, in: ledger), call: call).write()
+            } else {
+                try await MoveOutFile(configuration, ledger, call).write()
+            }
             await ledger.close()
         } catch {
             await ledger.close()
@@ -76,6 +87,42 @@ extension LedgerLocation {
             CommandError(
                 reasons: [refused.refusal.sentence] + (refused.detail.map { [$0] } ?? []))
         default: error
+        }
+    }
+}
+
+/// `till export --all`.
+private struct MoveOutFile {
+    private let export: MoveOut
+    private let call: Invocation
+
+    init(_ configuration: Configuration, _ ledger: any Database, _ call: Invocation) {
+        export = MoveOut(
+            ledger, in: configuration.server.usualEnvironment, statedAt: call.process.clock())
+        self.call = call
+    }
+
+    func write() async throws {
+        let output = try ExportOutput(call.text(.all), call.console)
+        var (position, rows, leftOut) = (MoveOut.Position(), Int64(0), Int64(0))
+        while true {
+            let page = try await export.page(at: position)
+            for line in page.lines { try output.write(line + "\n") }
+            rows += Int64(page.lines.count)
+            leftOut += page.leftOut
+            guard let next = page.next else { break }
+            position = next
+        }
+        try output.finish()
+        if call.wantsJSON {
+            call.console.print(JSONValue.object(["rows": .int(rows), "leftOut": .int(leftOut)]).encoded())
+        }
+        call.say(LocalizedText(en: "\(rows) rows written", zh: "已写出 \(rows) 行"))
+        if leftOut > 0 {
+            call.warn(
+                LocalizedText(
+                    en: "\(leftOut) purchases are left out: they have no owner yet, or their customer was erased",
+                    zh: "未写出 \(leftOut) 笔购买：尚无归属，或其客户已被抹除"))
         }
     }
 }

@@ -11,7 +11,7 @@ import TillSQLite
     ) async throws -> (document: JSONValue, said: String, code: Int32) {
         let process = try TillProcess.start(arguments + ["--lang", "en"] + (json ? ["--json"] : []))
         let (output, code) = await process.finish()
-        let said = String(decoding: output, as: UTF8.self) + process.complaints
+        let said = output + process.complaints
         return ((try? JSONValue(decoding: output)) ?? .null, said, code)
     }
 

@@ -1,0 +1,329 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillJSON
+import TillSQL
+
+/// Brings the purchases of another system into the ledger: rows are read, their proofs verified, and recorded in
+/// commits of some hundred rows, without events. A row that the ledger has already changes nothing.
+package struct LedgerImport: Sendable {
+    private let ledger: Ledger
+    private var processor: PurchaseProcessor { ledger.intake.processor }
+    /// Rows in one commit.
+    package static let batch = 250
+
+    package init(_ ledger: Ledger) { self.ledger = ledger }
+
+    /// A row may only name the environment of the ledger's usual purchases.
+    private var environment: StoreEnvironment { ledger.settings.usualEnvironment }
+
+    // MARK: An import
+
+    /// Begins an import, or continues the one of the same file that was cut off.
+    package func begin(_ file: ImportedFile, by actor: String) async throws -> ImportTable.Stored {
+        _ = try await ledger.catalogs.record(in: ledger.database)
+        let (now, environment) = (ledger.clock(), environment)
+        let id = UniqueID(random: ledger.entropy(16))
+        return try await ledger.database.write(locking: [.ledger("imports")]) { connection in
+            let table = ImportTable(connection)
+            if let unfinished = try table.unfinished(file, in: environment) { return unfinished }
+            try table.insert(id, file, in: environment, by: actor, at: now)
+            guard let stored = try table.find(id) else { throw RefusalError(.unknownImport) }
+            return stored
+        }
+    }
+
+    package func find(_ id: UniqueID) async throws -> ImportTable.Stored {
+        guard let stored = try await ledger.database.read({ try ImportTable($0).find(id) }) else {
+            throw RefusalError(.unknownImport)
+        }
+        return stored
+    }
+
+    /// What would become of these rows now. Writes nothing.
+    package func check(_ entries: [ImportEntry], as format: ImportFormat) async throws -> [ImportOutcome] {
+        let prepared = await prepare(entries, as: format)
+        let (inputs, processor) = (processor.inputs(), processor)
+        let run = ImportRun(
+            rowID: 0, id: UniqueID(random: ledger.entropy(16)), environment: environment, actor: "till",
+            beganAt: inputs.now)
+        return try await ledger.database.read { connection in
+            let recorder = ImportRecorder(
+                processor: processor, run: run, inputs: inputs.begin(), connection: connection, isDry: true)
+            return try prepared.flatMap { try recorder.outcomes(of: $0) }
+        }
+    }
+
+    /// Records rows.
+    package func record(
+        _ entries: [ImportEntry], into run: ImportTable.Stored, by actor: String
+    ) async throws -> [ImportOutcome] {
+        try await record(await prepare(entries, as: run.format), into: run, by: actor)
+    }
+
+    package func prepared(_ entries: [ImportEntry], as format: ImportFormat) async -> PreparedRows {
+        PreparedRows(rows: await prepare(entries, as: format))
+    }
+
+    /// Rows whose proofs are verified: a command verifies the next rows while these are recorded.
+    package struct PreparedRows: Sendable {
+        let rows: [PreparedRow]
+    }
+
+    package func record(
+        _ prepared: PreparedRows, into run: ImportTable.Stored, by actor: String
+    ) async throws -> [ImportOutcome] {
+        try await record(prepared.rows, into: run, by: actor)
+    }
+
+    private func record(
+        _ rows: [PreparedRow], into stored: ImportTable.Stored, by actor: String
+    ) async throws -> [ImportOutcome] {
+        guard stored.undoneAt == nil else { throw RefusalError(.importUndone) }
+        let (inputs, processor) = (processor.inputs(), processor)
+        let run = ImportRun(
+            rowID: stored.rowID, id: stored.id, environment: stored.environment, actor: actor,
+            beganAt: stored.beganAt)
+        let outcomes = try await ledger.database.write(
+            locking: [.ledger("imports")] + rows.flatMap(Self.keys)
+        ) { connection in
+            let inputs = inputs.begin()
+            let recorder = ImportRecorder(
+                processor: processor, run: run, inputs: inputs, connection: connection, isDry: false)
+            let outcomes = try rows.flatMap { try recorder.outcomes(of: $0) }
+            let imported = outcomes.filter { $0.result == .imported }.count
+            try ImportTable(connection).add(imported: Int64(imported), to: stored.rowID)
+            return outcomes
+        }
+        inputs.finish()
+        return outcomes
+    }
+
+    package func end(_ stored: ImportTable.Stored, _ counts: ImportCounts) async throws -> ImportTable.Stored {
+        let now = ledger.clock()
+        try await ledger.database.write(locking: [.ledger("imports")]) { connection in
+            try ImportTable(connection).end(stored.rowID, counts, at: now)
+        }
+        ledger.log.write(
+            .importEnded,
+            [
+                "import": .text(stored.id.description), "format": .text(stored.format.rawValue),
+                "rows": .integer(counts.rows), "imported": .integer(counts.imported),
+                "unchanged": .integer(counts.unchanged), "refused": .integer(counts.refused),
+            ])
+        return try await find(stored.id)
+    }
+
+    private static func keys(of row: PreparedRow) -> [LockKey] {
+        switch row.content {
+        case .refused: []
+        case .purchases(let all):
+            all.flatMap { purchase in
+                var keys: [LockKey] = [
+                    .chain(purchase.transaction.originalID, purchase.transaction.environment),
+                    .customer(purchase.user),
+                ]
+                if let order = purchase.orderID { keys.append(.order(order)) }
+                if case .order(let token)? = purchase.transaction.token { keys.append(.order(token)) }
+                return keys
+            }
+        case .balance(let balance): [.customer(balance.user)]
+        case .accountToken(let token, let user): [.order(token), .customer(user)]
+        }
+    }
+
+    // MARK: Rows
+
+    private func prepare(_ entries: [ImportEntry], as format: ImportFormat) async -> [PreparedRow] {
+        var rows: [PreparedRow] = []
+        rows.reserveCapacity(entries.count)
+        for entry in entries { rows.append(PreparedRow(line: entry.line, content: await prepare(entry, format))) }
+        return rows
+    }
+
+    private func prepare(_ entry: ImportEntry, _ format: ImportFormat) async -> PreparedRow.Content {
+        do throws(ImportRefusal) {
+            switch try ImportRowReader.read(entry, as: format) {
+            case .balance(let balance): return .balance(balance)
+            case .accountToken(let token, let user): return .accountToken(token, user)
+            case .purchase(let purchase): return .purchases(try await prepare(purchase))
+            }
+        } catch {
+            return .refused(error)
+        }
+    }
+
+    private func prepare(_ row: ImportRow.Purchase) async throws(ImportRefusal) -> [PreparedPurchase] {
+        switch row.proof {
+        case .signedTransaction(let token):
+            let verified: VerifiedPurchase
+            do throws(ProofError) { verified = try await ledger.intake.verify(token) } catch { throw .proof(error) }
+            return [try prepared(verified, row)]
+        case .receipt(let bytes):
+            let receipt: Verified<VerifiedReceipt>
+            do throws(ProofError) { receipt = try await ledger.verifier.receipt(bytes) } catch { throw .proof(error) }
+            let proof = PurchaseProof(
+                kind: .receipt, bytes: bytes, isRevocationUnknown: receipt.isRevocationUnknown)
+            let named = row.stated.id.map { [receipt.value.transaction($0)].compactMap { $0 } }
+            let found = named ?? receipt.value.transactions
+            guard !found.isEmpty else { throw .emptyReceipt }
+            var all: [PreparedPurchase] = []
+            for one in found { all.append(try prepared(VerifiedPurchase(one, proof), row)) }
+            return all
+        case .statement: return [try stated(row)]
+        }
+    }
+
+    /// What the row says beside a proof must be what Apple signed.
+    private func prepared(
+        _ verified: VerifiedPurchase, _ row: ImportRow.Purchase
+    ) throws(ImportRefusal) -> PreparedPurchase {
+        let (transaction, stated) = (PaidTransaction(verified), row.stated)
+        func require<Value: Equatable>(_ name: String, _ said: Value?, _ signed: Value) throws(ImportRefusal) {
+            if let said, said != signed { throw .differsFromProof(name) }
+        }
+        try require("transactionId", stated.id, transaction.id)
+        try require("productId", stated.productID, transaction.productID)
+        try require("quantity", stated.quantity, transaction.quantity)
+        try require("environment", stated.environment, transaction.environment)
+        return PreparedPurchase(
+            user: row.user, orderID: row.orderID, transaction: transaction, proof: verified.proof, isSigned: true)
+    }
+
+    /// A purchase that rests on its row. Every copy that Apple signed is newer.
+    private func stated(_ row: ImportRow.Purchase) throws(ImportRefusal) -> PreparedPurchase {
+        let stated = row.stated
+        guard let id = stated.id, let productID = stated.productID, let purchasedAt = stated.purchasedAt else {
+            throw .missingField("transactionId")
+        }
+        guard let product = ledger.catalogs.current[productID] else { throw .unknownProduct(productID) }
+        let terms = TransactionTerms(
+            type: product.type, expiresAt: stated.expiresAt, isFamilyShared: stated.isFamilyShared,
+            storefront: stated.storefront)
+        let originalID = stated.originalID ?? id
+        let transaction = PaidTransaction(
+            id: id, originalID: originalID, productID: productID, quantity: stated.quantity ?? 1,
+            environment: stated.environment ?? environment, token: nil, purchasedAt: purchasedAt,
+            signedAt: purchasedAt.adding(seconds: -1), revokedAt: stated.revokedAt,
+            isRenewal: stated.isRenewal ?? (product.type == .autoRenewable && originalID != id),
+            isFromReceipt: true, price: stated.price, terms: terms, statesReason: false)
+        return PreparedPurchase(
+            user: row.user, orderID: row.orderID, transaction: transaction,
+            proof: PurchaseProof(kind: .receipt, bytes: Self.text(of: transaction)), isSigned: false)
+    }
+
+    /// Kept where the proof would be: what the row said, without the user.
+    private static func text(of transaction: PaidTransaction) -> [UInt8] {
+        var members: [String: JSONValue] = [
+            "transactionId": .string(transaction.id.text),
+            "originalTransactionId": .string(transaction.originalID.text),
+            "productId": .string(transaction.productID.text), "quantity": .int(Int64(transaction.quantity)),
+            "environment": .string(transaction.environment.rawValue),
+            "purchasedAt": .string(transaction.purchasedAt.rfc3339), "isRenewal": .bool(transaction.isRenewal),
+            "isFamilyShared": .bool(transaction.terms.isFamilyShared),
+        ]
+        if let expires = transaction.terms.expiresAt { members["expiresAt"] = .string(expires.rfc3339) }
+        if let revoked = transaction.revokedAt { members["revokedAt"] = .string(revoked.rfc3339) }
+        if let storefront = transaction.terms.storefront { members["storefront"] = .string(storefront) }
+        if let price = transaction.price {
+            members["price"] = .int(price.amount)
+            members["currency"] = .string(price.currency.text)
+        }
+        return Array(JSONValue.object(members).encoded().utf8)
+    }
+}
+
+// MARK: Undoing
+
+extension LedgerImport {
+    package struct UndoPage: Sendable {
+        /// Why a customer's rows stay.
+        package enum Reason: String, Sendable, Hashable, CaseIterable {
+            case spent, renewed, refunded, updated, moved
+        }
+
+        package struct Kept: Sendable, Hashable {
+            package let user: UserID
+            package let line: Int64
+            /// A transaction's id, or a kind of points.
+            package let subject: String
+            package let reason: Reason
+        }
+
+        package init() {}
+
+        package var undone: Int64 = 0
+        package var kept: [Kept] = []
+        /// Pass it to the next call; nil at the end.
+        package var next: Int64?
+    }
+
+    /// Customers of one call.
+    private static let undoBatch = 100
+
+    /// Undoes an import for its next customers. What a customer has touched since stays whole, and is named.
+    ///
+    /// - Parameters:
+    ///   - position: `next` of the call before; nil begins.
+    ///   - isForced: undoes that, too.
+    package func undo(
+        _ stored: ImportTable.Stored, after position: Int64?, isForced: Bool, isDry: Bool, by actor: String
+    ) async throws -> UndoPage {
+        let customers = try await ledger.database.read { connection in
+            try ImportedRowTable(connection).customers(
+                of: stored.rowID, after: position ?? 0, limit: Self.undoBatch)
+        }
+        var page = UndoPage()
+        for customer in customers {
+            let (undone, kept) = try await undo(stored, customer, isForced: isForced, isDry: isDry, by: actor)
+            page.undone += undone
+            page.kept += kept
+        }
+        if customers.count == Self.undoBatch { page.next = customers.last }
+        if !isDry, page.undone > 0 || !page.kept.isEmpty {
+            ledger.log.write(
+                .importUndone,
+                [
+                    "import": .text(stored.id.description), "undone": .integer(page.undone),
+                    "kept": .integer(Int64(page.kept.count)), "caller": .text(actor),
+                ])
+        }
+        return page
+    }
+
+    private func undo(
+        _ stored: ImportTable.Stored, _ customer: Int64, isForced: Bool, isDry: Bool, by actor: String
+    ) async throws -> (Int64, [UndoPage.Kept]) {
+        let (inputs, processor) = (processor.inputs(), processor)
+        let run = ImportRun(
+            rowID: stored.rowID, id: stored.id, environment: stored.environment, actor: actor,
+            beganAt: stored.beganAt)
+        @Sendable func body(_ connection: any Connection) throws -> (Int64, [UndoPage.Kept]) {
+            guard let user = try CustomerTable(connection).user(customer) else { return (0, []) }
+            let undo = ImportUndo(
+                processor: processor, run: run, inputs: inputs.begin(), connection: connection)
+            let kept = isForced ? [] : try undo.touched(of: customer, user)
+            guard kept.isEmpty else {
+                let named = kept.map {
+                    UndoPage.Kept(user: user, line: $0.line, subject: $0.subject, reason: $0.reason)
+                }
+                return (0, named)
+            }
+            if isDry {
+                let rows = ImportedRowTable(connection)
+                let purchases = try rows.purchases(of: run.rowID, customer: customer).count
+                let balances = try rows.balances(of: run.rowID, customer: customer).count
+                return (Int64(purchases + balances + (try rows.tokens(of: run.rowID, customer: customer).count)), [])
+            }
+            let undone = try undo.undo(customer, user)
+            try ImportTable(connection).undo(undone, of: run.rowID, by: actor, at: inputs.now)
+            return (undone, [])
+        }
+        if isDry { return try await ledger.database.read(body) }
+        let user = try await ledger.database.read { try CustomerTable($0).user(customer) }
+        let result = try await ledger.database.write(
+            locking: [.ledger("imports")] + (user.map { [.customer($0)] } ?? []), body)
+        inputs.finish()
+        return result
+    }
+}
