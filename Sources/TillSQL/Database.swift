@@ -31,8 +31,8 @@ public protocol Database: Sendable {
     /// Whether other processes may write to the same database at the same time.
     var isShared: Bool { get }
 
-    /// The ids of the rows that this process has inserted since it opened the database. Nil if the driver does not know:
-    /// servers share the database, or the schema does not list the table in `watchedTables`.
+    /// The ids of the rows that this process has inserted since it opened the database. Nil if the driver does not
+    /// know: servers share the database, or the schema does not list the table in `watchedTables`.
     func insertedRows(of table: StaticString) -> [ClosedRange<Int64>]?
 }
 

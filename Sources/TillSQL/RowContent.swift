@@ -1,5 +1,5 @@
-/// The content of rows as seals hash it: each value with its type and its length, so that equal bytes mean equal values,
-/// on every database (docs/decisions/0080).
+/// The content of rows as seals hash it: each value with its type and its length, so that equal bytes mean equal
+/// values, on every database (docs/decisions/0080).
 ///
 /// It owns memory that it uses again: a ledger has several such rows for each purchase.
 public final class RowContent {

@@ -95,7 +95,8 @@ package struct CustomerExport: Sendable {
         "repetitions": [
             "outbox.body", "idempotency_keys.credential", "idempotency_keys.body", "transfer_points.environment",
             "transfer_points.currency", "transfer_points.amount", "apple_chains.environment",
-            "apple_chains.original_id", "apple_chains.customer", "erasures.user_hash", "erasures.sealed_name", "sealed_changes.was", "sealed_changes.now", "saved_proofs.caller",
+            "apple_chains.original_id", "apple_chains.customer", "erasures.user_hash", "erasures.sealed_name",
+            "sealed_changes.was", "sealed_changes.now", "saved_proofs.caller",
             "saved_proofs.named_user", "waiting_proofs.caller", "waiting_proofs.named_user", "differences.order_id",
             "differences.purchased_at", "imported_tokens.token",
         ],

@@ -199,8 +199,8 @@ private struct AuditRun {
             throw CommandError(
                 LocalizedText(
                     en:
-                        "\(shown(file)) is no checkpoint: give what `till checkpoint` printed, or the body of a webhook "
-                        + "ledger.checkpoint",
+                        "\(shown(file)) is no checkpoint: give what `till checkpoint` printed, or the body of a "
+                        + "webhook ledger.checkpoint",
                     zh: "\(shown(file)) 不是检查点：请给出“till checkpoint”的输出，或 webhook ledger.checkpoint 的正文"))
         }
         return checkpoint

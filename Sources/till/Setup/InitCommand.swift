@@ -19,7 +19,8 @@ extension Command {
             en: """
                 Writes till.json, catalog.json, user-token.secret, erasure.key and seal.key. Nothing that exists is
                 overwritten. The secret key and the operator token are stored as hashes and are shown only this time.
-                The secret of user tokens and the keys of erasures and seals are stored in their files and are not shown.
+                The secret of user tokens and the keys of erasures and seals are stored in their files and are not
+                shown.
                 """,
             zh: """
                 写出 till.json、catalog.json、user-token.secret、erasure.key 和 seal.key，不会覆盖已有的文件。

@@ -64,7 +64,7 @@ import TillTestDatabases
         }
     }
 
-    @Test("Whoever changes the ledger by SQL, whatever fits, is found by the audit (V8)")
+    @Test("A change of the ledger by SQL is found by the audit, also where the books fit (V8)")
     func tampered() async throws { try await count(400, seed: 1) }
 
     @Test("The same ten thousand times (V8)", .slow, .timeLimit(.minutes(10)))

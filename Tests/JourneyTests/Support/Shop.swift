@@ -45,7 +45,7 @@ final class Shop: Sendable {
     /// The connection of phones to the store.
     let storeConnection: StoreConnection
     private let relay: Relay
-    private let sealer = Sealer()
+    let sealer = Sealer()
     private let stops: [@Sendable () async -> Void]
 
     private init(
@@ -246,21 +246,6 @@ final class Shop: Sendable {
     }
 
     /// After every journey: each balance is the sum of its postings (DESIGN §4, invariant 4).
-    private func checkTheBooks() async throws {
-        let broken = try await ledger.read { try LedgerAudit.violations($0) }
-        #expect(broken.isEmpty, "\(broken.map(\.text.en))")
-        guard let key = server.configuration.sealKey else { return }
-        try await seal()
-        let identity = try await server.ledger.identity()
-        let report = try await SealAudit(ledger, key: key, ledger: identity.id).run()
-        #expect(report.violations.isEmpty, "\(report.violations.map(\.text.en))")
-    }
-
-    /// Seals what was written so far, so that a later change of it is found at the end.
-    func seal() async throws {
-        _ = try await sealer.seal(server.ledger)
-    }
-
     // MARK: Requests
 
     /// Sends a request to the server.

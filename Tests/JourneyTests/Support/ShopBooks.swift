@@ -1,0 +1,20 @@
+import Testing
+import TillLedger
+
+/// The books of a shop, which are right after every journey.
+extension Shop {
+    func checkTheBooks() async throws {
+        let broken = try await ledger.read { try LedgerAudit.violations($0) }
+        #expect(broken.isEmpty, "\(broken.map(\.text.en))")
+        guard let key = server.configuration.sealKey else { return }
+        try await seal()
+        let identity = try await server.ledger.identity()
+        let report = try await SealAudit(ledger, key: key, ledger: identity.id).run()
+        #expect(report.violations.isEmpty, "\(report.violations.map(\.text.en))")
+    }
+
+    /// Seals what was written so far, so that a later change of it is found at the end.
+    func seal() async throws {
+        _ = try await sealer.seal(server.ledger)
+    }
+}
