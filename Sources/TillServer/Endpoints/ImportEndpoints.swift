@@ -3,8 +3,8 @@ import TillBilling
 import TillJSON
 import TillLedger
 
-/// Moving in from another system. `till import` calls these when a server uses the ledger. Rows without a signature give
-/// points on the caller's word, which an operator may not.
+/// Moving in from another system. `till import` calls these when a server uses the ledger. Rows without a signature
+/// give points on the caller's word, which an operator may not.
 extension OpenAPI {
     /// The longest line of a file, and its escapes in JSON.
     private static let rowsLimit = 16 << 20

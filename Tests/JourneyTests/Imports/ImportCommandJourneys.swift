@@ -31,7 +31,7 @@ import TillTestDatabases
     }
 
     @Test(
-        "A table with quotes, a mark and carriage returns is imported, listed, undone, and imported beside a server (R7)",
+        "A table with quotes, a mark and carriage returns is imported, listed, undone, imported beside a server (R7)",
         .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
     func table() async throws {
         try await ServerProcess.withFiles { files in

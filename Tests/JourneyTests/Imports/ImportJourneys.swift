@@ -191,7 +191,7 @@ import TillLedger
             #expect(try await imports.move(rows, as: .till).ended.imported == 4)
             #expect(try await shop.points(of: "ann") == 480)
             #expect(try await ReceiptConfirmations(shop.server.ledger).askAll() == 4)
-            // Hers is confirmed, Ben's is his, and the dear one waits for whoever proves it. Apple does not know the last.
+            // Hers is confirmed, Ben's is his, and the dear one waits for its owner. Apple does not know the last.
             #expect(try await shop.points(of: "ann") == 120)
             #expect(try await shop.points(of: "ben") == 60)
             let states = try await shop.ledger.read { try TransactionTable($0).quarantined(limit: 9).map(\.id.text) }
