@@ -107,7 +107,8 @@ import TillThreads
         Case(
             change: """
                 INSERT INTO outbox (row_id, event_id, type, customer_id, user_sequence, transaction_row_id, at,
-                revision, version, body) VALUES (2, x'300102030405060708090a0b0c0d0e0f', 'grant.moved', 1, 2, 1, 0, 1, 1, '{}');
+                revision, version, body)
+                VALUES (2, x'300102030405060708090a0b0c0d0e0f', 'grant.moved', 1, 2, 1, 0, 1, 1, '{}');
                 INSERT INTO event_positions (position, event_row_id) VALUES (2, 2)
                 """, rules: [.owners], part: "was moved to another customer"),
     ]

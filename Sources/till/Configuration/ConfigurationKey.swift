@@ -91,8 +91,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     }
 
     /// Whether the variable may also be given as `…_FILE`, the path of a file that contains its text, as secret stores
-    /// mount it. (`privateKeyFile`, `sharedSecretFile`, `erasure.keyFile` and `seals.keyFile` are keys of their own, and
-    /// their variables have this ending anyway.)
+    /// mount it. (`privateKeyFile`, `sharedSecretFile`, `erasure.keyFile` and `seals.keyFile` are keys of their own,
+    /// and their variables have this ending anyway.)
     var isSecret: Bool {
         switch self {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
