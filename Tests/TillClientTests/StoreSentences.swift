@@ -340,7 +340,7 @@ enum StoreSentences {
         bad_root stale_cursor unknown_entitlement unknown_currency undo_expired same_user not_the_owner \
         unknown_transfer not_reversible unknown_transaction not_in_quarantine not_claimable \
         no_in_app_purchase_key unknown_endpoint unknown_event report_unusable unknown_user \
-        erasure_unconfirmed no_erasure_key internal_error
+        erasure_unconfirmed no_erasure_key unknown_import import_undone internal_error
         The server has a problem. Nothing is lost; try again later.
         服务器出现问题。没有丢失任何内容，请稍后重试。
 

@@ -37,6 +37,17 @@ extension SealedStream {
         ]
     }
 
+    /// Selects the sum of all last ids as `last`.
+    static let lastIDs: SQL = """
+        SELECT coalesce((SELECT max(customer_id) FROM customers), 0) + coalesce((SELECT max(row_id) FROM orders), 0) \
+        + coalesce((SELECT max(row_id) FROM transactions), 0) + coalesce((SELECT max(row_id) FROM evidence), 0) \
+        + coalesce((SELECT max(row_id) FROM postings), 0) + coalesce((SELECT max(row_id) FROM transfers), 0) \
+        + coalesce((SELECT max(position) FROM event_positions), 0) + coalesce((SELECT max(row_id) FROM consents), 0) \
+        + coalesce((SELECT max(row_id) FROM claims), 0) + coalesce((SELECT max(row_id) FROM erasures), 0) \
+        + coalesce((SELECT max(version) FROM catalog_versions), 0) \
+        + coalesce((SELECT max(row_id) FROM sealed_changes), 0) + coalesce((SELECT max(row_id) FROM imports), 0) AS last
+        """
+
     private static let customersRows: SQL = """
         SELECT c.customer_id AS position, c.app_id, c.first_seen, c.user_id, e.sealed_name FROM customers c \
         LEFT JOIN erasures e ON e.customer_id = c.customer_id WHERE c.customer_id >= ?1 AND c.customer_id <= ?2 \

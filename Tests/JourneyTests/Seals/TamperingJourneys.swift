@@ -74,10 +74,10 @@ import TillTestDatabases
 /// The ledger's own guards, which an attacker removes first.
 enum Triggers {
     static func drop(_ connection: any Connection) throws {
-        for sql in all { try connection.execute(sql, []) }
+        for sql in LedgerDatabase.isSQLite ? onSQLite : onPostgres { try connection.execute(sql, []) }
     }
 
-    private static let all: [SQL] = [
+    private static let onSQLite: [SQL] = [
         "DROP TRIGGER evidence_is_never_edited", "DROP TRIGGER evidence_is_never_deleted",
         "DROP TRIGGER grants_are_never_edited", "DROP TRIGGER grants_are_never_deleted",
         "DROP TRIGGER postings_are_never_edited", "DROP TRIGGER postings_are_never_deleted",
@@ -85,5 +85,12 @@ enum Triggers {
         "DROP TRIGGER catalog_versions_are_never_edited", "DROP TRIGGER catalog_versions_are_never_deleted",
         "DROP TRIGGER transfers_are_never_edited", "DROP TRIGGER transfers_are_never_deleted",
         "DROP TRIGGER consents_are_never_edited", "DROP TRIGGER consents_are_never_deleted",
+    ]
+
+    private static let onPostgres: [SQL] = [
+        "ALTER TABLE evidence DISABLE TRIGGER USER", "ALTER TABLE grants DISABLE TRIGGER USER",
+        "ALTER TABLE postings DISABLE TRIGGER USER", "ALTER TABLE outbox DISABLE TRIGGER USER",
+        "ALTER TABLE catalog_versions DISABLE TRIGGER USER", "ALTER TABLE transfers DISABLE TRIGGER USER",
+        "ALTER TABLE consents DISABLE TRIGGER USER",
     ]
 }

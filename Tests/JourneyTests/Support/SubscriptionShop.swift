@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillServer
 
 /// A shop that sells subscriptions of two groups, and a customer who subscribes there. The server learns of it only by
 /// Apple's notifications (U2).
@@ -31,9 +32,13 @@ struct SubscriptionShop {
     private(set) var newest = ""
 
     static func open(
-        line: AppleProxy? = nil, _ journey: (inout SubscriptionShop) async throws -> Void
+        line: AppleProxy? = nil, isSealed: Bool = true, _ journey: (inout SubscriptionShop) async throws -> Void
     ) async throws {
-        try await Shop.open(change: { $0.catalog = catalog }, line: line) { shop in
+        let change = { (configuration: inout ServerConfiguration) in
+            configuration.catalog = catalog
+            if !isSealed { configuration.sealKey = nil }
+        }
+        try await Shop.open(change: change, line: line) { shop in
             let listed = products.map { product -> JSONValue in
                 let trial: JSONValue = [["kind": "introductory", "discount": "FREE_TRIAL", "period": "P1W"]]
                 return [
