@@ -168,6 +168,7 @@ import TillServer
     @Test("While Apple's sandbox is down, production purchases are finished (U2, U7)")
     func sandboxDown() async throws {
         try await Self.open { shop, line in
+            shop.willChangeRows()
             var payments: [Payment] = []
             for _ in 0..<3 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "ann"))) }
             for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }

@@ -34,6 +34,7 @@ struct HotWindowJourneys {
         var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         try await Shop.open(ledger: options) { shop in
+            shop.willChangeRows()
             let first = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             #expect(try await shop.submit(first.signed, as: .user("ann"))["outcome"].text == "granted")
             _ = try await Self.cost(of: 20, in: shop, on: disk)
@@ -75,6 +76,7 @@ struct HotWindowJourneys {
         var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         try await Shop.open(ledger: options, change: { $0.orders.perHour = 5_000 }) { shop in
+            shop.willChangeRows()
             var old: [Payment] = []
             for number in 0..<submitted {
                 old.append(try await shop.pay(token: try await shop.openOrder(as: "returning\(number % 40)")))

@@ -30,6 +30,7 @@ struct NamelessRowsJourneys {
     @Test("A customer's name is in exactly one row after any events, and the ledger works on when that row is edited")
     func oneRow() async throws {
         try await CloudShop.open(.socket) { shop in
+            shop.willChangeRows()
             let (name, guest) = ("zaphod-beeblebrox", "guest-trillian")
             let first = try await shop.buyPlan("points60", as: name)
             try await shop.buyPlan("premium_monthly_auto", as: guest)

@@ -202,7 +202,8 @@ import TillLedger
 
     @Test("Any number of renewals is one right of one subscription")
     func manyPeriods() async throws {
-        try await SubscriptionShop.open(isSealed: false) { shop in
+        try await SubscriptionShop.open { shop in
+            shop.shop.willChangeRows()
             try await shop.act("buy basic")
             let now = shop.shop.time.now
             let first = TransactionID(shop.newest)

@@ -45,7 +45,7 @@ final class Shop: Sendable {
     /// The connection of phones to the store.
     let storeConnection: StoreConnection
     private let relay: Relay
-    let sealer = Sealer()
+    let (sealer, changesRows) = (Sealer(), Locked(false))
     private let stops: [@Sendable () async -> Void]
 
     private init(

@@ -3,7 +3,6 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillServer
 
 /// A shop that sells subscriptions of two groups, and a customer who subscribes there. The server learns of it only by
 /// Apple's notifications (U2).
@@ -32,13 +31,9 @@ struct SubscriptionShop {
     private(set) var newest = ""
 
     static func open(
-        line: AppleProxy? = nil, isSealed: Bool = true, _ journey: (inout SubscriptionShop) async throws -> Void
+        line: AppleProxy? = nil, _ journey: (inout SubscriptionShop) async throws -> Void
     ) async throws {
-        let change = { (configuration: inout ServerConfiguration) in
-            configuration.catalog = catalog
-            if !isSealed { configuration.sealKey = nil }
-        }
-        try await Shop.open(change: change, line: line) { shop in
+        try await Shop.open(change: { $0.catalog = catalog }, line: line) { shop in
             let listed = products.map { product -> JSONValue in
                 let trial: JSONValue = [["kind": "introductory", "discount": "FREE_TRIAL", "period": "P1W"]]
                 return [
