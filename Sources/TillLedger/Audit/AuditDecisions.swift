@@ -3,6 +3,7 @@ import TillSQL
 
 /// What a later decision changed in rows that are edited: these rows are not sealed, the decisions are.
 extension AuditWalk {
+    /// A purchase that another one replaced in part gives points back, and stays granted.
     static let states = AuditWalk(
         rule: .states, last: "SELECT coalesce(max(row_id), 0) AS last FROM transactions"
     ) { connection, slice in
@@ -10,10 +11,10 @@ extension AuditWalk {
             """
             SELECT a.id, a.state, a.decision FROM (SELECT t.row_id, t.id, t.state, (SELECT e.decision FROM evidence e \
             WHERE e.transaction_row_id = t.row_id AND e.decision IN ('granted', 'reinstated', 'quarantined', \
-            'revoked', 'undone') ORDER BY e.row_id DESC LIMIT 1) AS decision FROM transactions t WHERE \
-            t.row_id > ?1 AND t.row_id <= ?2) AS a WHERE a.state <> CASE a.decision WHEN 'granted' THEN 1 WHEN \
-            'reinstated' THEN 1 WHEN 'quarantined' THEN 2 WHEN 'revoked' THEN 3 WHEN 'undone' THEN 3 ELSE 0 END \
-            ORDER BY a.row_id
+            'revoked', 'undone') AND e.ground <> 'replaced_by_purchase' ORDER BY e.row_id DESC LIMIT 1) AS decision \
+            FROM transactions t WHERE t.row_id > ?1 AND t.row_id <= ?2) AS a WHERE a.state <> CASE a.decision WHEN \
+            'granted' THEN 1 WHEN 'reinstated' THEN 1 WHEN 'quarantined' THEN 2 WHEN 'revoked' THEN 3 WHEN 'undone' \
+            THEN 3 ELSE 0 END ORDER BY a.row_id
             """, slice.values
         ) { row in
             let (state, decision) = (row.integer("state"), row.optionalText("decision") ?? "–")
