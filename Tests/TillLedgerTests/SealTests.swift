@@ -166,6 +166,44 @@ import TillTestDatabases
         }
     }
 
+    @Test("A changed, a removed and an exchanged row are found, with their seal", arguments: LedgerDatabase.each)
+    func changed(_ kind: LedgerDatabase) async throws {
+        try await withLedger(on: kind) { database in
+            let (ledger, sealer) = (try Self.ledger(database), Sealer())
+            try await database.write { connection in
+                for (number, name) in ["ann", "ben", "cid"].enumerated() {
+                    try connection.execute(
+                        "INSERT INTO customers (customer_id, user_id, first_seen) VALUES (?1, ?2, 0)",
+                        [.integer(Int64(number + 1)), .text(name)])
+                }
+            }
+            _ = try await sealer.seal(ledger)
+            #expect(try await Self.audit(database).violations.isEmpty)
+            let changes: [(SQL, SQL)] = [
+                (
+                    "UPDATE customers SET user_id = 'eve' WHERE customer_id = 2",
+                    "UPDATE customers SET user_id = 'ben' WHERE customer_id = 2"
+                ),
+                (
+                    "DELETE FROM customers WHERE customer_id = 3",
+                    "INSERT INTO customers (customer_id, user_id, first_seen) VALUES (3, 'cid', 0)"
+                ),
+                (
+                    "UPDATE customers SET user_id = CASE user_id WHEN 'ann' THEN 'bob' ELSE user_id END",
+                    "UPDATE customers SET user_id = CASE user_id WHEN 'bob' THEN 'ann' ELSE user_id END"
+                ),
+            ]
+            for (change, back) in changes {
+                try await database.write { try $0.execute(change, []) }
+                let found = try await Self.audit(database).violations
+                #expect(found.map(\.about) == ["seal 1"], "\(change): \(found.map(\.text.en))")
+                #expect(found.first?.text.en.contains("of customers 1–3 does not match") == true)
+                try await database.write { try $0.execute(back, []) }
+                #expect(try await Self.audit(database).violations.isEmpty)
+            }
+        }
+    }
+
     @Test("A checkpoint becomes an event when something was sealed since the last one")
     func checkpointEvent() async throws {
         try await withLedger { database in
