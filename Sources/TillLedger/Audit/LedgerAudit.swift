@@ -23,15 +23,19 @@ public enum LedgerAudit {
     /// Walks from the newest rows to the oldest, and alternates between the rules, so that an audit that ends early has
     /// looked at the newest purchases by all rules.
     ///
-    /// - Parameter mayContinue: asked before each slice.
+    /// - Parameters:
+    ///   - part: which share of the rules, of `parts`, so that shares can run beside each other.
+    ///   - mayContinue: asked before each slice.
     public static func run(
-        on database: any Database, slice size: Int64 = sliceRows, while mayContinue: @Sendable () -> Bool = { true }
+        on database: any Database, slice size: Int64 = sliceRows, part: Int = 0, of parts: Int = 1,
+        while mayContinue: @Sendable () -> Bool = { true }
     ) async throws -> Report {
+        let walks = AuditWalk.all.enumerated().filter { $0.offset % parts == part }.map(\.element)
         let lasts = try await database.read { connection in
-            try AuditWalk.all.map { try last(of: $0, connection) }
+            try walks.map { try last(of: $0, connection) }
         }
         var report = Report(allRows: lasts.reduce(0, +))
-        var open = zip(AuditWalk.all, lasts).filter { $0.1 > 0 }.map { (walk: $0.0, left: $0.1) }
+        var open = zip(walks, lasts).filter { $0.1 > 0 }.map { (walk: $0.0, left: $0.1) }
         while !open.isEmpty {
             for index in open.indices {
                 guard mayContinue(), report.violations.count < violationLimit else { return report }
