@@ -204,6 +204,23 @@ import TillTestDatabases
         }
     }
 
+    @Test("More events than one commit places are all sealed in one pass")
+    func manyEvents() async throws {
+        try await withLedger { database in
+            let (ledger, sealer) = (try Self.ledger(database), Sealer())
+            let count = Ledger.placedTogether + 500
+            try await database.write { connection in
+                for number in 0..<count {
+                    try EventRecorder(connection).record(
+                        type: EventType.ledgerCheckpoint.rawValue, user: nil, about: "\(number)", happensOnce: true,
+                        at: Self.start)
+                }
+            }
+            #expect(try await sealer.seal(ledger).rows == Int64(count))
+            #expect(try await Self.audit(database).violations.isEmpty)
+        }
+    }
+
     @Test("A checkpoint becomes an event when something was sealed since the last one")
     func checkpointEvent() async throws {
         try await withLedger { database in

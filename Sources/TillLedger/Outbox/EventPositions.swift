@@ -6,10 +6,13 @@ extension Ledger {
 
     /// Gives committed events their positions in the feed. Call before the feed is read: events committed before the
     /// call are then in the feed, except in a backlog of more than `placedTogether`.
-    package func placeEvents() async throws {
-        guard try await database.read({ try OutboxTable($0).hasUnplaced() }) else { return }
-        try await database.write(locking: [.ledger("feed")]) { connection in
-            _ = try OutboxTable(connection).place(limit: Self.placedTogether)
+    ///
+    /// - Returns: whether there may be more.
+    @discardableResult
+    package func placeEvents() async throws -> Bool {
+        guard try await database.read({ try OutboxTable($0).hasUnplaced() }) else { return false }
+        return try await database.write(locking: [.ledger("feed")]) { connection in
+            try OutboxTable(connection).place(limit: Self.placedTogether)
         }
     }
 }
