@@ -54,9 +54,9 @@ extension Command {
             zh: "输出账本封印当前的位置，以便保存到本机之外"),
         discussion: LocalizedText(
             en: """
-                Prints {"ledgerId", "epoch", "chains": {TABLE: {"last", "digest"}}, "at"}. Keep it where nobody who can
-                write to the ledger can write: `till audit --checkpoint FILE` then finds an older copy of the ledger,
-                and a ledger whose end was replaced.
+                Prints {"ledgerId", "epoch", "chains": {TABLE: {"last", "digest"}}, "at"}. Keep it on a machine
+                that the people and programs of the ledger's machine can't write to: `till audit --checkpoint FILE`
+                then finds an older copy of the ledger, and a ledger whose end was replaced.
                 """,
             zh: """
                 输出 {"ledgerId", "epoch", "chains": {表: {"last", "digest"}}, "at"}。请保存在能写账本的人写不到的地方：
