@@ -27,13 +27,6 @@ import TillServer
             ], as: .user("ann"))
     }
 
-    /// Runs the jobs with short pauses.
-    private func whileJobsRun(_ jobs: BackgroundJobs, _ body: () async throws -> Void) async throws {
-        let run = Task { await jobs.run() }
-        defer { run.cancel() }
-        try await body()
-    }
-
     private static let shortPause: @Sendable (Int64) async -> Void = { _ in
         try? await Task.sleep(for: .milliseconds(10))
     }
@@ -58,7 +51,7 @@ import TillServer
             line.outage = nil
             line.isHeld = { $0.hasSuffix(payment.id) }
             shop.time.advance(seconds: 60)
-            try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
+            try await BackgroundJobs(shop.server, pause: Self.shortPause).whileRunning {
                 #expect(await eventually { line.asked.count { $0.hasSuffix(payment.id) } == 2 })
                 let now = shop.time.now
                 try await shop.ledger.write { connection in
@@ -90,7 +83,7 @@ import TillServer
             let (slow, real) = (payments[0].id, payments[1].id)
             line.isHeld = { $0.hasSuffix("\(slow)/finish") }
             shop.time.advance(seconds: 600)
-            try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
+            try await BackgroundJobs(shop.server, pause: Self.shortPause).whileRunning {
                 #expect(await eventually { line.asked.contains { $0.hasSuffix("\(slow)/finish") } })
                 _ = try await shop.ledger.write { connection in
                     try connection.execute("UPDATE transactions SET environment = 1 WHERE id = ?1", [.text(real)])
@@ -145,21 +138,21 @@ import TillServer
                     EXECUTE FUNCTION refuse_change('kept')
                     """)
             let jobs = BackgroundJobs(shop.server, pause: Self.shortPause)
-            let run = Task { await jobs.run() }
-            defer { run.cancel() }
-            #expect(await eventually { log.lines(.jobFailed).count > 1 })
-            let failed = log.lines(.jobFailed)
-            #expect(failed.allSatisfy { $0.text("job") == "savedProofs" }, "\(failed)")
-            #expect(failed.allSatisfy { $0.text("cause")?.hasPrefix("constraint: ") == true }, "\(failed)")
-            shop.time.advance(seconds: 61)
-            let figures = try await figures(shop)
-            let (failing, other) = (#"{background_job="savedProofs"}"#, #"{background_job="reminders"}"#)
-            #expect(figures["till_job_last_success_age_seconds" + failing].map { $0 >= 61 } == true)
-            #expect(figures["till_job_failures_total" + failing].map { $0 >= 2 } == true)
-            #expect(
-                await eventually {
-                    (try? await self.figures(shop))?["till_job_last_success_age_seconds" + other] == 0
-                })
+            try await jobs.whileRunning {
+                #expect(await eventually { log.lines(.jobFailed).count > 1 })
+                let failed = log.lines(.jobFailed)
+                #expect(failed.allSatisfy { $0.text("job") == "savedProofs" }, "\(failed)")
+                #expect(failed.allSatisfy { $0.text("cause")?.hasPrefix("constraint: ") == true }, "\(failed)")
+                shop.time.advance(seconds: 61)
+                let figures = try await figures(shop)
+                let (failing, other) = (#"{background_job="savedProofs"}"#, #"{background_job="reminders"}"#)
+                #expect(figures["till_job_last_success_age_seconds" + failing].map { $0 >= 61 } == true)
+                #expect(figures["till_job_failures_total" + failing].map { $0 >= 2 } == true)
+                #expect(
+                    await eventually {
+                        (try? await self.figures(shop))?["till_job_last_success_age_seconds" + other] == 0
+                    })
+            }
         }
     }
 
@@ -181,7 +174,7 @@ import TillServer
             let waiting = try await figures(shop)
             #expect(waiting["till_saved_proofs"] == 0 && waiting["till_waiting_receipts"] == 1)
             #expect((waiting["till_oldest_waiting_receipt_age_seconds"] ?? 0) >= 50)
-            try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
+            try await BackgroundJobs(shop.server, pause: Self.shortPause).whileRunning {
                 let name = #"till_job_last_success_age_seconds{background_job="savedProofs"}"#
                 #expect(await eventually { (try? await figures(shop))?[name] == 0 })
             }

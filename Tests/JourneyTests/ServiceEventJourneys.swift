@@ -225,25 +225,24 @@ import TillThreads
         try await CloudShop.open { shop in
             let backend = try Backend(of: shop)
             let jobs = BackgroundJobs(backend.server) { _ in try? await Task.sleep(for: .milliseconds(5)) }
-            let running = Task { await jobs.run() }
-            func eventsArrive(_ count: Int) async -> Bool {
-                await eventually { backend.got.withLock { $0.count } >= count }
+            try await jobs.whileRunning {
+                func eventsArrive(_ count: Int) async -> Bool {
+                    await eventually { backend.got.withLock { $0.count } >= count }
+                }
+                let end = after(shop.time.now, 30)
+                let recorded = await eventually { (try? await Self.knowsEndpoint(shop)) == true }
+                #expect(recorded, "an endpoint gets the events from its first run on")
+                try await shop.buyPlan("basic_monthly", as: "u1")
+                for (number, days) in [23, 6, 1].enumerated() {
+                    shop.time.advance(seconds: Int64(days) * Self.day)
+                    #expect(await eventsArrive(number + 1))
+                }
+                #expect(
+                    try backend.events() == [
+                        "service.expiring u1 before_P7D basic \(end)", "service.expiring u1 before_P1D basic \(end)",
+                        "service.expired u1 expired basic \(end)",
+                    ])
             }
-            let end = after(shop.time.now, 30)
-            let recorded = await eventually { (try? await Self.knowsEndpoint(shop)) == true }
-            #expect(recorded, "an endpoint gets the events from its first run on")
-            try await shop.buyPlan("basic_monthly", as: "u1")
-            for (number, days) in [23, 6, 1].enumerated() {
-                shop.time.advance(seconds: Int64(days) * Self.day)
-                #expect(await eventsArrive(number + 1))
-            }
-            #expect(
-                try backend.events() == [
-                    "service.expiring u1 before_P7D basic \(end)", "service.expiring u1 before_P1D basic \(end)",
-                    "service.expired u1 expired basic \(end)",
-                ])
-            running.cancel()
-            await running.value
             await backend.stop()
         }
     }

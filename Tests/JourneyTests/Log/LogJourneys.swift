@@ -215,16 +215,14 @@ import TillThreads
         let log = LogRecorder()
         try await Shop.open(log: log) { shop in
             let pause: @Sendable (Int64) async -> Void = { _ in try? await Task.sleep(for: .milliseconds(10)) }
-            let run = Task { await BackgroundJobs(shop.server, pause: pause).run() }
-            #expect(await eventually { log.lines(.jobRun).contains { $0.text("job") == "reminders" } })
-            run.cancel()
-            await run.value
+            try await BackgroundJobs(shop.server, pause: pause).whileRunning {
+                #expect(await eventually { log.lines(.jobRun).contains { $0.text("job") == "reminders" } })
+            }
             #expect(log.lines(.jobFailed).isEmpty && log.lines(.jobRun).allSatisfy { $0.event.level == .debug })
             try await withDeadServer(of: shop, log) { server in
-                let run = Task { await BackgroundJobs(server, pause: pause).run() }
-                #expect(await eventually { log.lines(.jobFailed).contains { $0.text("job") == "reminders" } })
-                run.cancel()
-                await run.value
+                try await BackgroundJobs(server, pause: pause).whileRunning {
+                    #expect(await eventually { log.lines(.jobFailed).contains { $0.text("job") == "reminders" } })
+                }
                 let line = try #require(log.lines(.jobFailed).first { $0.text("job") == "reminders" })
                 #expect(line.event.level == .warning && line.text("cause")?.hasPrefix("closed") == true)
             }

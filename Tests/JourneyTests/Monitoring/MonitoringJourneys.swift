@@ -184,26 +184,27 @@ import TillThreads
             #expect(before[#"till_job_last_success_age_seconds{background_job="catalog"}"#]?.isNaN == true)
             let asked = line.asked.count
             let jobs = BackgroundJobs(shop.server) { _ in try? await Task.sleep(for: .milliseconds(10)) }
-            let run = Task { await jobs.run() }
-            defer { run.cancel() }
-            #expect(await eventually { line.asked.dropFirst(asked).contains { $0.hasSuffix(payment.id) } })
-            try await advance(pager, seconds: 2_000)
-            let name = #"till_job_last_success_age_seconds{background_job="reminders"}"#
-            #expect(try await eventually { try await pager.scrape()[name] == 0 })
-            let frozen = try await pager.scrape()
-            let job = #"{background_job="sandboxReceipts"}"#
-            #expect((frozen["till_job_last_success_age_seconds" + job] ?? 0) >= 2_000)
-            #expect((frozen["till_job_running_seconds" + job] ?? 0) >= 2_000)
-            #expect(frozen["till_job_interval_seconds" + job] == 5)
-            try pager.expect("TillJobFrozen", [before, frozen])
-            // A pass of another job that began before the clock moved ends first.
-            #expect(
-                await eventually { shop.server.jobHistory.frozen(at: shop.time.now) == ["sandboxReceipts"] },
-                "the doctor asks for them")
-            #expect(await eventually { pager.log.lines(.jobFrozen).contains { $0.text("job") == "sandboxReceipts" } })
-            line.isHeld = nil
-            #expect(
-                try await eventually { try await pager.scrape()["till_job_last_success_age_seconds" + job] == 0 })
+            try await jobs.whileRunning {
+                #expect(await eventually { line.asked.dropFirst(asked).contains { $0.hasSuffix(payment.id) } })
+                try await advance(pager, seconds: 2_000)
+                let name = #"till_job_last_success_age_seconds{background_job="reminders"}"#
+                #expect(try await eventually { try await pager.scrape()[name] == 0 })
+                let frozen = try await pager.scrape()
+                let job = #"{background_job="sandboxReceipts"}"#
+                #expect((frozen["till_job_last_success_age_seconds" + job] ?? 0) >= 2_000)
+                #expect((frozen["till_job_running_seconds" + job] ?? 0) >= 2_000)
+                #expect(frozen["till_job_interval_seconds" + job] == 5)
+                try pager.expect("TillJobFrozen", [before, frozen])
+                // A pass of another job that began before the clock moved ends first.
+                #expect(
+                    await eventually { shop.server.jobHistory.frozen(at: shop.time.now) == ["sandboxReceipts"] },
+                    "the doctor asks for them")
+                #expect(
+                    await eventually { pager.log.lines(.jobFrozen).contains { $0.text("job") == "sandboxReceipts" } })
+                line.isHeld = nil
+                #expect(
+                    try await eventually { try await pager.scrape()["till_job_last_success_age_seconds" + job] == 0 })
+            }
         }
     }
 
