@@ -35,6 +35,17 @@ import TillThreads
         INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
         """
 
+    private static func transfer(_ row: Int, _ kind: String, reverses: String) -> String {
+        """
+        INSERT INTO transfers (row_id, id, kind, from_customer_id, to_customer_id, reason, caller_kind, reverses, at)
+        VALUES (\(row), x'\(row)00102030405060708090a0b0c0d0e0f', \(kind), 2, 1, 'r', 'key', \(reverses), 0)
+        """
+    }
+
+    private static let merge =
+        "INSERT INTO customers (customer_id, user_id, first_seen, merged_into) VALUES (2, 'guest', 0, 1); "
+        + transfer(1, "'guest_merge'", reverses: "NULL")
+
     private static func compressed(_ body: String) -> String {
         "DELETE FROM proofs; INSERT INTO proof_headers (row_id, header) VALUES (1, x'2e');"
             + " INSERT INTO compressed_proofs (transaction_row_id, header_row_id, body) VALUES (1, 1, x'\(body)')"
@@ -75,6 +86,18 @@ import TillThreads
         Case(
             change: "DROP TRIGGER events_are_never_deleted; DELETE FROM outbox", rules: [.events, .references],
             part: "without its event"),
+        Case(
+            change: "INSERT INTO customers (customer_id, user_id, first_seen, merged_into) VALUES (2, 'guest', 0, 1)",
+            rules: [.merges], part: "customer guest: is part of another account"),
+        Case(change: merge, rules: []),
+        Case(
+            change: merge + "; UPDATE customers SET merged_into = NULL", rules: [.merges], part: "customer guest"),
+        Case(
+            change: merge + "; UPDATE customers SET merged_into = NULL; " + transfer(2, "'reversal'", reverses: "1"),
+            rules: []),
+        Case(
+            change: "INSERT INTO account_tokens VALUES (x'300102030405060708090a0b0c0d0e0f', 1, 0)",
+            rules: [.accountTokens], part: "account token 30010203-0405-0607-0809-0a0b0c0d0e0f: was not registered"),
         Case(change: "DELETE FROM proofs", rules: [.proofs], part: "no proof"),
         Case(change: compressed("0001"), rules: [.proofs], part: "proof that is damaged (unknownFormat)"),
         Case(

@@ -43,6 +43,19 @@ import TillTestDatabases
         }
     }
 
+    /// Customers of their own.
+    private static func enter(_ numbers: [Int64], in database: any Database) async throws {
+        try await database.write { connection in
+            for number in numbers {
+                try connection.execute(
+                    """
+                    INSERT INTO customers (customer_id, user_id, first_seen) VALUES (?1, ?2, 0) \
+                    ON CONFLICT (customer_id) DO NOTHING
+                    """, [.integer(number), .text("user \(number)")])
+            }
+        }
+    }
+
     @Test("Rows join the newest seal until it is full, and each pass seals what is new", arguments: LedgerDatabase.each)
     func growing(_ kind: LedgerDatabase) async throws {
         try await withLedger(on: kind) { database in
@@ -201,6 +214,91 @@ import TillTestDatabases
                 try await database.write { try $0.execute(back, []) }
                 #expect(try await Self.audit(database).violations.isEmpty)
             }
+        }
+    }
+
+    @Test(
+        "A row with an id far ahead stops the seals of its own table, and of no other", arguments: LedgerDatabase.each)
+    func farAhead(_ kind: LedgerDatabase) async throws {
+        try await withLedger(on: kind) { database in
+            let (ledger, sealer) = (try Self.ledger(database), Sealer())
+            try await Self.enter([1, 900_000], in: database)
+            let first = try await sealer.seal(ledger)
+            #expect(first.rows == 1 && first.stopped.isEmpty, "the ids between may be on their way: \(first)")
+            for pass in 1...2 {
+                try await Self.post([Int64(pass)], in: database)
+                let next = try await sealer.seal(ledger)
+                #expect(next.rows == 1 && next.stopped.count == 1, "\(next)")
+                #expect(next.stopped.first?.hasPrefix("customers has the row 900000") == true, "\(next)")
+            }
+            #expect(try await Self.audit(database).violations.map(\.about) == ["customers 2–900000"])
+            try await database.write { connection in
+                _ = try connection.execute("DELETE FROM customers WHERE customer_id = 900000", [])
+            }
+            #expect(try await sealer.seal(ledger).stopped.isEmpty)
+            #expect(try await Self.audit(database).violations.isEmpty)
+        }
+    }
+
+    @Test("An account token that no server registered is found by the audit", arguments: LedgerDatabase.each)
+    func accountTokens(_ kind: LedgerDatabase) async throws {
+        try await withLedger(on: kind) { database in
+            let ledger = try Self.ledger(database)
+            let tokens = (1...3).map { UniqueID(bytes: [UInt8](repeating: UInt8($0), count: 16))! }
+            let sealer = Sealer()
+            try await Self.enter([1, 2], in: database)
+            try await database.write { connection in
+                for token in tokens.prefix(2) {
+                    try AccountTokenTable(connection).insert(
+                        .init(token: token, user: UserID("user 1"), since: Self.start))
+                }
+            }
+            _ = try await sealer.seal(ledger)
+            func violations() async throws -> [String] {
+                let rules = try await database.read { try LedgerAudit.violations($0) }
+                return try await Self.audit(database).violations.map(\.about) + rules.map(\.rule.rawValue)
+            }
+            func change(_ sql: SQL, _ values: [SQLValue]) async throws {
+                try await database.write { _ = try $0.execute(sql, values) }
+            }
+            #expect(try await violations().isEmpty)
+            let insert: SQL = "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 2, 0)"
+            try await change(insert, [.id(tokens[2])])
+            #expect(try await violations() == ["account_tokens"])
+            #expect(try await sealer.seal(ledger).rows == 0, "only a server that starts records it")
+            try await change("DELETE FROM account_tokens WHERE token = ?1", [.id(tokens[2])])
+            try await change("UPDATE account_tokens SET customer_id = 2 WHERE token = ?1", [.id(tokens[0])])
+            #expect(try await violations() == ["account_tokens", "account_tokens"])
+            // A log that fits is not what was sealed.
+            try await change("UPDATE account_token_log SET customer_id = 2 WHERE token = ?1", [.id(tokens[0])])
+            #expect(try await violations().count == 1)
+            try await change("UPDATE account_token_log SET customer_id = 1 WHERE token = ?1", [.id(tokens[0])])
+            try await change("UPDATE account_tokens SET customer_id = 1 WHERE token = ?1", [.id(tokens[0])])
+            try await change("DELETE FROM account_tokens WHERE token = ?1", [.id(tokens[1])])
+            #expect(try await violations() == ["account_tokens"])
+            try await change("UPDATE account_token_log SET token = NULL WHERE token = ?1", [.id(tokens[1])])
+            #expect(try await violations().count == 1, "the mark of an erasure needs the key")
+            try await change("UPDATE account_token_log SET token = ?1 WHERE token IS NULL", [.id(tokens[1])])
+            try await change(
+                "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 1, 0)", [.id(tokens[1])])
+            #expect(try await violations().isEmpty)
+        }
+    }
+
+    @Test("What a server finds in account_tokens when it starts is recorded, and listed by every audit")
+    func foundTokens() async throws {
+        try await withLedger { database in
+            let ledger = try Self.ledger(database)
+            try await Self.enter([1], in: database)
+            let token = UniqueID(bytes: [UInt8](repeating: 3, count: 16))!
+            try await database.write { connection in
+                try connection.execute(
+                    "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 1, 0)", [.id(token)])
+            }
+            _ = try await Sealer().seal(ledger)
+            let report = try await Self.audit(database)
+            #expect(report.violations.isEmpty && report.found.contains { $0.rows == "account_token_log 1" })
+            #expect(try await database.read { try LedgerAudit.violations($0) }.isEmpty)
         }
     }
 

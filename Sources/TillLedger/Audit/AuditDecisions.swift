@@ -96,4 +96,52 @@ extension AuditWalk {
                 zh: "在事件流中没有位置，也不在等待排定")
         }
     }
+
+    // MARK: Who a customer is
+
+    private static let lastCustomer: SQL = "SELECT coalesce(max(customer_id), 0) AS last FROM customers"
+
+    static let merges = AuditWalk(rule: .merges, last: lastCustomer) { connection, slice in
+        try connection.query(
+            """
+            SELECT a.user_id FROM (SELECT c.customer_id, c.user_id, c.merged_into, (SELECT f.to_customer_id FROM \
+            transfers f WHERE f.from_customer_id = c.customer_id AND f.kind = 'guest_merge' AND f.reverses IS NULL \
+            AND NOT EXISTS (SELECT 1 FROM transfers r WHERE r.reverses = f.row_id) ORDER BY f.row_id DESC LIMIT 1) AS \
+            account FROM customers c WHERE c.customer_id > ?1 AND c.customer_id <= ?2) AS a WHERE \
+            coalesce(a.merged_into, 0) <> coalesce(a.account, 0) ORDER BY a.customer_id
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .merges, "customer \(row.text("user_id"))", en: "is part of another account than the transfers say",
+                zh: "所并入的账户与转移记录不符")
+        }
+    }
+
+    static let accountTokens = AuditWalk(rule: .accountTokens, last: lastCustomer) { connection, slice in
+        try AccountTokenTable(connection).unrecorded(of: slice, limit: LedgerAudit.violationLimit).map { found in
+            AuditViolation(
+                .accountTokens, "account token \(found.token)",
+                en: "was not registered for its customer: by a server of an older version, or by SQL. A server "
+                    + "records it as found when it starts",
+                zh: "并未为其客户登记过：或由旧版本的服务器登记，或由他人用 SQL 写入。服务器启动时会把它记为“发现”")
+        }
+    }
+
+    /// A token that is gone lets the payments under it wait for their owner.
+    static let registeredTokens = AuditWalk(
+        rule: .accountTokens, last: "SELECT coalesce(max(row_id), 0) AS last FROM account_token_log"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT l.token FROM account_token_log l LEFT JOIN account_tokens a ON a.token = l.token WHERE \
+            l.row_id > ?1 AND l.row_id <= ?2 AND l.token IS NOT NULL AND NOT EXISTS (SELECT 1 FROM account_token_log n \
+            WHERE n.token = l.token AND n.row_id > l.row_id) AND (l.kind = 2 AND a.token IS NOT NULL OR l.kind <> 2 \
+            AND (a.token IS NULL OR a.customer_id <> l.customer_id)) ORDER BY l.row_id
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .accountTokens, "account token \(try row.uniqueID("token"))",
+                en: "is not as its last registration says", zh: "与最后一次登记不符")
+        }
+    }
 }

@@ -14,6 +14,8 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
     case finishTasks = "finish_tasks"
     case states
     case owners
+    case merges
+    case accountTokens = "account_tokens"
     case references
     case seals
 
@@ -47,6 +49,14 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
             LocalizedText(
                 en: "A purchase belongs to a customer whom an event told of it.",
                 zh: "购买所属的客户，必有事件告知其归属。")
+        case .merges:
+            LocalizedText(
+                en: "A guest belongs to the account to which the last transfer merged it.",
+                zh: "游客所属的账户，即最后一次合并所转入的账户。")
+        case .accountTokens:
+            LocalizedText(
+                en: "An account token belongs to the customer for whom it was registered.",
+                zh: "账户令牌属于登记它时所指的客户。")
         case .finishTasks:
             LocalizedText(
                 en: "No transaction in quarantine is to be finished at Apple.",

@@ -6,7 +6,7 @@ extension AuditWalk {
     static let all: [AuditWalk] =
         [
             balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks,
-            states, owners, movedGrants, decidedGrants, placedEvents,
+            states, owners, movedGrants, decidedGrants, placedEvents, merges, accountTokens, registeredTokens,
         ]
         + references
 

@@ -315,6 +315,12 @@ extension CopiedTable {
             ]),
         CopiedTable("account_tokens", key: ["token"], ["token": .blob, "customer_id": .integer, "since": .integer]),
         CopiedTable(
+            "account_token_log", key: ["row_id"],
+            [
+                "row_id": .integer, "kind": .integer, "token": .blob, "sealed_token": .blob, "customer_id": .integer,
+                "at": .integer,
+            ]),
+        CopiedTable(
             "unmatched_tokens", key: ["token", "environment"],
             [
                 "token": .blob, "environment": .integer, "first_seen": .integer,

@@ -76,7 +76,7 @@ struct ImportUndo {
         for balance in balances { try rows.undo(balance: balance.rowID, at: inputs.now) }
         let tokens = try rows.tokens(of: run.rowID, customer: customer)
         connection.lock(tokens.map { .order($0) })
-        for token in tokens { try rows.remove(token) }
+        for token in tokens { try rows.remove(token, of: customer, at: inputs.now) }
         if try rows.hasReminders(customer) {
             let changed = SubscriptionChanges.Changed(user: user, environment: run.environment, originalID: nil)
             try processor.remind(about: [], and: [changed], inputs.now, connection)

@@ -174,8 +174,8 @@ struct ImportedRowTable {
         ) { try $0.uniqueID("token") }
     }
 
-    func remove(_ token: UniqueID) throws {
-        try connection.write("DELETE FROM account_tokens WHERE token = ?1", [.id(token)])
+    func remove(_ token: UniqueID, of customer: Int64, at now: Instant) throws {
+        try AccountTokenTable(connection).remove(token, of: customer, at: now)
         try connection.write("DELETE FROM imported_tokens WHERE token = ?1", [.id(token)])
     }
 

@@ -98,7 +98,8 @@ package struct CustomerExport: Sendable {
             "apple_chains.original_id", "apple_chains.customer", "erasures.user_hash", "erasures.sealed_name",
             "sealed_changes.was", "sealed_changes.now", "saved_proofs.caller",
             "saved_proofs.named_user", "waiting_proofs.caller", "waiting_proofs.named_user", "differences.order_id",
-            "differences.purchased_at", "imported_tokens.token",
+            "differences.purchased_at", "imported_tokens.token", "account_token_log.token",
+            "account_token_log.sealed_token", "account_token_log.at",
         ],
         "outside": [],
     ]

@@ -153,6 +153,7 @@ private struct ErasedCustomer {
         let tokens = try AccountTokenTable(connection).list(of: pseudonym, limit: 1_000)
         connection.lock(tokens.map { .order($0.token) })
         try table.removeAccountTokens(person.customerID)
+        try sealTokens()
         try table.clearClaims(person.customerID, at: cause.at)
         try table.removeRefusedProofs(person.customerID)
         try withdrawConsent()
@@ -170,6 +171,14 @@ private struct ErasedCustomer {
         throw RefusalError(
             .noErasureKey, "the ledger has seals; set seals.keyFile to their key, then erase again",
             zh: "账本带有封印；请把 seals.keyFile 设为封印的密钥，再重新抹除")
+    }
+
+    /// What the seals say of the person's tokens stays valid without the tokens.
+    private func sealTokens() throws {
+        let table = AccountTokenTable(connection)
+        for row in try table.logged(of: person.customerID) {
+            try table.seal(row.rowID, as: sealKey?.token(row.token, customer: person.customerID))
+        }
     }
 
     /// Proofs that wait to be processed name their sender in text. They go on under the pseudonym.

@@ -58,6 +58,9 @@ package enum PersonalData {
             ]),
         Table("account_tokens", [.customer: "customer_id", .removed: "token since"]),
         Table(
+            "account_token_log",
+            [.none: "row_id kind", .customer: "customer_id", .hashed: "token", .books: "sealed_token at"]),
+        Table(
             "consents",
             [
                 .none: "row_id", .customer: "customer_id caller_customer_id", .books: "given at",

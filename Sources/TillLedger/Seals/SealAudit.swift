@@ -99,6 +99,11 @@ package struct SealAudit: Sendable {
             return found
         }
         for stream in SealedStream.allCases { if let other = found[stream] { report.add(other) } }
+        report.found += try await database.read { connection in
+            try AccountTokenTable(connection).found(limit: LedgerAudit.violationLimit).map {
+                Report.Found(rows: "account_token_log \($0.rowID)", at: $0.at)
+            }
+        }
         return report
     }
 

@@ -20,6 +20,11 @@ public struct SealKey: Sendable, Hashable {
         key.code("till sealed name 1", [Array(String(customer).utf8), Array(user.text.utf8)])
     }
 
+    /// What stands for an account token in a sealed row.
+    func token(_ token: UniqueID, customer: Int64) -> [UInt8] {
+        key.code("till sealed token 1", [Array(String(customer).utf8), token.bytes])
+    }
+
     /// The code that authenticates a seal of a ledger.
     func code(of seal: Seal, ledger: UniqueID) -> [UInt8] {
         let numbers = [

@@ -3,7 +3,7 @@ import TillSQL
 /// The statements that read what is sealed.
 extension SealedStream {
     /// Selects the rows from ?1 to ?2 in the order of `position`, which is the first column. All columns are sealed,
-    /// but of customers, whose names are hashed first.
+    /// but of customers and account tokens, of which what names the person is hashed first.
     var rows: SQL {
         switch self {
         case .customers: Self.customersRows
@@ -19,6 +19,7 @@ extension SealedStream {
         case .catalogVersions: Self.catalogVersionsRows
         case .changes: Self.changesRows
         case .imports: Self.importsRows
+        case .accountTokens: Self.accountTokensRows
         }
     }
 
@@ -45,7 +46,8 @@ extension SealedStream {
         + coalesce((SELECT max(position) FROM event_positions), 0) + coalesce((SELECT max(row_id) FROM consents), 0) \
         + coalesce((SELECT max(row_id) FROM claims), 0) + coalesce((SELECT max(row_id) FROM erasures), 0) \
         + coalesce((SELECT max(version) FROM catalog_versions), 0) \
-        + coalesce((SELECT max(row_id) FROM sealed_changes), 0) + coalesce((SELECT max(row_id) FROM imports), 0) AS last
+        + coalesce((SELECT max(row_id) FROM sealed_changes), 0) + coalesce((SELECT max(row_id) FROM imports), 0) \
+        + coalesce((SELECT max(row_id) FROM account_token_log), 0) AS last
         """
 
     private static let customersRows: SQL = """
@@ -108,6 +110,10 @@ extension SealedStream {
         """
     private static let importsRows: SQL = """
         SELECT row_id AS position, id, format, name, sha256, environment, caller, began_at FROM imports \
+        WHERE row_id >= ?1 AND row_id <= ?2 ORDER BY row_id
+        """
+    private static let accountTokensRows: SQL = """
+        SELECT row_id AS position, kind, customer_id, at, token, sealed_token FROM account_token_log \
         WHERE row_id >= ?1 AND row_id <= ?2 ORDER BY row_id
         """
 }

@@ -18,6 +18,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
     case catalogVersions
     case changes
     case imports
+    case accountTokens
 
     var column: SQLValue { .integer(rawValue) }
 
@@ -40,6 +41,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         case .catalogVersions: "catalog_versions"
         case .changes: "sealed_changes"
         case .imports: "imports"
+        case .accountTokens: "account_token_log"
         }
     }
 
@@ -59,6 +61,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         case .catalogVersions: "SELECT coalesce(max(version), 0) AS last FROM catalog_versions"
         case .changes: "SELECT coalesce(max(row_id), 0) AS last FROM sealed_changes"
         case .imports: "SELECT coalesce(max(row_id), 0) AS last FROM imports"
+        case .accountTokens: "SELECT coalesce(max(row_id), 0) AS last FROM account_token_log"
         }
     }
 
@@ -92,7 +95,7 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
 
     /// The same as the rows are now.
     ///
-    /// - Parameter key: needed for customers only.
+    /// - Parameter key: needed for customers and account tokens only.
     func readPresent(
         from first: Int64, to last: Int64, key: SealKey?, _ connection: any Connection,
         _ row: (_ position: Int64, _ rowID: Int64, _ content: RowContent) -> Void
@@ -108,15 +111,16 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
             }
         }
         let content = RowContent()
-        let isCustomers = self == .customers
+        let namesPersons = self == .customers || self == .accountTokens
         let isEvents = self == .events
         let mark = [UInt8(truncatingIfNeeded: rawValue)]
         _ = try connection.query(rows, range) { read in
             let position = read.integer("position")
             content.clear()
             mark.withUnsafeBytes { content.append(raw: $0) }
-            if isCustomers {
-                try append(read, position, key, to: content)
+            if namesPersons {
+                guard let key else { throw DatabaseError(.other, "rows that name persons are sealed under a key") }
+                try appendHashed(read, position, key, to: content)
             } else {
                 read.append(to: content)
             }
@@ -125,16 +129,28 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// A customer, with a hash in place of the name.
-    private func append(_ read: any TillSQL.Row, _ position: Int64, _ key: SealKey?, to content: RowContent) throws {
-        guard let key else { throw DatabaseError(.other, "customers are sealed under a key") }
+    /// A row with a hash in place of what names the person: an erasure keeps the hash.
+    private func appendHashed(
+        _ read: any TillSQL.Row, _ position: Int64, _ key: SealKey, to content: RowContent
+    ) throws {
         content.append(position)
-        content.append(read.integer("app_id"))
-        content.append(read.integer("first_seen"))
-        let name =
-            read.isNull("sealed_name")
-            ? key.name(of: UserID(read.text("user_id")), customer: position) : read.blob("sealed_name")
-        name.withUnsafeBytes { content.append(blob: $0) }
+        if self == .customers {
+            content.append(read.integer("app_id"))
+            content.append(read.integer("first_seen"))
+            let name =
+                read.isNull("sealed_name")
+                ? key.name(of: UserID(read.text("user_id")), customer: position) : read.blob("sealed_name")
+            name.withUnsafeBytes { content.append(blob: $0) }
+        } else {
+            let customer = read.integer("customer_id")
+            content.append(customer)
+            content.append(read.integer("kind"))
+            content.append(read.integer("at"))
+            let code =
+                read.isNull("token")
+                ? (read.isNull("sealed_token") ? [] : read.blob("sealed_token")) : key.token(try read.uniqueID("token"), customer: customer)
+            code.withUnsafeBytes { content.append(blob: $0) }
+        }
     }
 
     /// What stands in the chain for an id that no row has.

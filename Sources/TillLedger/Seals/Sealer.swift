@@ -36,6 +36,8 @@ public final class Sealer: Sendable {
         public var lateRows: Int64 = 0
         /// Rows that another program inserted while this server held the ledger, as `postings 17`. They are not sealed.
         public var foreignRows: [String] = []
+        /// Why a table can't be sealed any further, for each such table. The others are.
+        public var stopped: [String] = []
     }
 
     /// When the newest seal was made; nil without any.
@@ -50,6 +52,7 @@ public final class Sealer: Sendable {
         while try await ledger.placeEvents() {}
         let identity = try await ledger.identity()
         let hasBegun = hasBegun.withLock { $0 }
+        if !hasBegun { try await recordFoundTokens(ledger) }
         let round = Round(
             key: key, ledger: identity.id, at: ledger.clock(), database: ledger.database, hasBegun: hasBegun)
         var pass = Pass()
@@ -60,11 +63,10 @@ public final class Sealer: Sendable {
         var (found, open) = (Set<Gap>(), Set(SealedStream.allCases))
         while !open.isEmpty {
             let streams = open
-            let slices = try await ledger.database.read { connection in
-                try streams.sorted { $0.rawValue < $1.rawValue }.compactMap { stream in
-                    try round.slice(of: stream, connection) { known.contains(Gap(stream: stream, position: $0)) }
-                }
+            let (slices, stopped) = try await ledger.database.read { connection in
+                try round.slices(of: streams, connection) { known.contains(Gap(stream: $0, position: $1)) }
             }
+            pass.stopped += stopped
             for slice in slices {
                 found.formUnion(slice.missing.map { Gap(stream: slice.stream, position: $0) })
             }
@@ -77,9 +79,23 @@ public final class Sealer: Sendable {
             open = Set(slices.filter(\.hasMore).map(\.stream))
         }
         seen.withLock { [found] in $0 = found }
-        finished.withLock { $0 = total }
+        let hasStopped = !pass.stopped.isEmpty
+        finished.withLock { $0 = hasStopped ? nil : total }
         self.hasBegun.withLock { $0 = true }
         return pass
+    }
+
+    /// Account tokens without a registration, as rows without a seal are sealed apart.
+    private func recordFoundTokens(_ ledger: Ledger) async throws {
+        let (limit, now) = (1_000, ledger.clock())
+        while true {
+            let found = try await ledger.database.read { try AccountTokenTable($0).unrecorded(limit: limit) }
+            guard !found.isEmpty else { return }
+            try await ledger.database.write(locking: [.ledger("seals")]) { connection in
+                let table = AccountTokenTable(connection)
+                for entry in found { try table.recordFound(entry.token, of: entry.customer, at: now) }
+            }
+        }
     }
 
     /// Late rows raise no last id; they are looked for while their gaps are young. One statement, because a pass that
@@ -111,6 +127,21 @@ private struct Round: Sendable {
     let database: any Database
     /// Whether rows that this process did not insert are foreign; before, they are found.
     let hasBegun: Bool
+
+    /// The next seals of several tables, and why the others have none.
+    func slices(
+        of streams: Set<SealedStream>, _ connection: any Connection, isOld: (SealedStream, Int64) -> Bool
+    ) throws -> ([SealSlice], stopped: [String]) {
+        var (slices, stopped) = ([SealSlice](), [String]())
+        for stream in streams.sorted(by: { $0.rawValue < $1.rawValue }) {
+            do {
+                if let slice = try slice(of: stream, connection, isOld: { isOld(stream, $0) }) { slices.append(slice) }
+            } catch let error as RowsFarAheadError {
+                stopped.append(error.description)
+            }
+        }
+        return (slices, stopped)
+    }
 
     /// The seals of the next rows of a table; nil if there are none.
     ///

@@ -67,25 +67,44 @@ public struct ProofTable {
     }
 
     public func find(transaction rowID: Int64) throws -> (kind: Kind, body: [UInt8])? {
+        guard let stored = try list(AuditSlice(after: rowID - 1, last: rowID)).first else { return nil }
+        if let damage = stored.damage {
+            throw DatabaseError(
+                .corrupt, "the compressed proof in row \(rowID) is damaged (\(damage)); restore it from a backup")
+        }
+        return (stored.kind, stored.body)
+    }
+
+    struct Stored: Sendable {
+        let rowID: Int64
+        let kind: Kind
+        /// Empty if it is damaged.
+        let body: [UInt8]
+        var damage: CompressedProof.Damage?
+    }
+
+    /// The proofs of some transactions.
+    func list(_ slice: AuditSlice) throws -> [Stored] {
         // One statement, so that a proof that is moved meanwhile is found in one of the tables.
-        try connection.first(
+        try connection.query(
             """
-            SELECT p.kind, h.header, p.body, 0 AS is_compressed FROM proofs p LEFT JOIN proof_headers h ON \
-            h.row_id = p.header_row_id WHERE p.transaction_row_id = ?1 UNION ALL SELECT 1 AS kind, h.header, c.body, \
-            1 AS is_compressed FROM compressed_proofs c LEFT JOIN proof_headers h ON h.row_id = c.header_row_id \
-            WHERE c.transaction_row_id = ?1
-            """, [.integer(rowID)]
+            SELECT p.transaction_row_id, p.kind, h.header, p.body, 0 AS is_compressed FROM proofs p LEFT JOIN \
+            proof_headers h ON h.row_id = p.header_row_id WHERE p.transaction_row_id > ?1 AND p.transaction_row_id \
+            <= ?2 UNION ALL SELECT c.transaction_row_id, 1 AS kind, h.header, c.body, 1 AS is_compressed FROM \
+            compressed_proofs c LEFT JOIN proof_headers h ON h.row_id = c.header_row_id WHERE \
+            c.transaction_row_id > ?1 AND c.transaction_row_id <= ?2
+            """, slice.values
         ) { row in
             guard let kind = Kind(rawValue: row.integer("kind")) else { throw row.unreadable("a proof's kind") }
-            let (header, body) = (row.blob("header"), row.blob("body"))
-            guard row.integer("is_compressed") == 1 else { return (kind, header + body) }
+            let (rowID, header, body) = (row.integer("transaction_row_id"), row.blob("header"), row.blob("body"))
+            guard row.integer("is_compressed") == 1 else {
+                return Stored(rowID: rowID, kind: kind, body: header + body)
+            }
             let form = try CompressedProof()
             do throws(CompressedProof.Damage) {
-                return (kind, header + (try form.decompress(body, header: header)))
+                return Stored(rowID: rowID, kind: kind, body: header + (try form.decompress(body, header: header)))
             } catch {
-                throw DatabaseError(
-                    .corrupt,
-                    "the compressed proof in row \(rowID) is damaged (\(error)); restore it from a backup")
+                return Stored(rowID: rowID, kind: kind, body: [], damage: error)
             }
         }
     }

@@ -25,6 +25,16 @@ public struct RecordedCopies {
         )?.transaction
     }
 
+    /// Some transactions, by their row ids.
+    func list(_ slice: AuditSlice) throws -> [Copy] {
+        try connection.query(
+            """
+            SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
+            ON p.transaction_row_id = t.row_id WHERE t.row_id > ?1 AND t.row_id <= ?2 ORDER BY t.row_id
+            """, slice.values, Self.read)
+    }
+
     /// The transactions of a chain without an order, oldest purchase first.
     public func waiting(inChain original: TransactionID, of environment: StoreEnvironment) throws -> [Copy] {
         try connection.query(Self.findingWaiting(inChain: original, of: environment), Self.read)

@@ -13,6 +13,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.ledgerRestores], [PostgresTables.ledgerRestores]),
             Schema.migration([Schema.sealStreams], [PostgresTables.sealStreams]),
             Schema.migration([Schema.imports], [PostgresTables.imports]),
+            Schema.migration([Schema.accountTokenLog], [PostgresTables.accountTokenLog]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

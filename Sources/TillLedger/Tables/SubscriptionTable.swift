@@ -125,6 +125,18 @@ public struct SubscriptionTable {
         ) { $0.blob("renewal_proof") }
     }
 
+    /// The renewal information of some subscriptions, with its proof.
+    func renewals(
+        _ slice: AuditSlice
+    ) throws -> [(originalID: TransactionID, terms: RenewalTerms?, proof: [UInt8])] {
+        try connection.query(
+            """
+            SELECT original_id, renewal_proof, \(Self.renewal) FROM subscriptions WHERE row_id > ?1 AND row_id <= ?2 \
+            AND renewal_proof IS NOT NULL ORDER BY row_id
+            """, slice.values
+        ) { (TransactionID($0.text("original_id")), Self.renewal($0), $0.blob("renewal_proof")) }
+    }
+
     /// All periods of a subscription, those in quarantine included; newest purchase first.
     public func periods(of subscription: Int64) throws -> [Period] {
         try connection.query(

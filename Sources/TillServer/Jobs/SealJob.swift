@@ -1,5 +1,6 @@
 import TillBilling
 import TillLedger
+import TillSQL
 import TillThreads
 
 /// Seals what was committed, and records checkpoints of the seals for the shop's receivers.
@@ -42,6 +43,7 @@ final class SealJob: Sendable {
             }
         }
         try await recordCheckpoint(server)
+        if let first = pass.stopped.first { throw DatabaseError(.other, first) }
     }
 
     /// Only if something besides events was sealed since: a checkpoint is an event itself.

@@ -86,7 +86,7 @@ final class Auditor: @unchecked Sendable {
         case .grantedOnce: .grantedTwice
         case .proofs: .dropped
         case .finishTasks: .finishedTooEarly
-        case .grants, .events, .paidOrders, .references, .states, .owners, .seals: .torn
+        case .grants, .events, .paidOrders, .references, .states, .owners, .merges, .accountTokens, .seals: .torn
         }
     }
 

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillJSON
 import TillLedger
@@ -15,6 +16,11 @@ extension Flag {
         summary: LocalizedText(
             en: "a checkpoint that was kept outside of the ledger: the ledger must contain it",
             zh: "保存在账本之外的检查点；账本必须包含它"))
+    fileprivate static let proofs = Flag(
+        "proofs", .none,
+        summary: LocalizedText(
+            en: "also verify every stored proof again, and compare it with its row",
+            zh: "并重新验证每个已保存的凭证，与其行比较"))
 }
 
 extension Command {
@@ -30,18 +36,24 @@ extension Command {
                 every row with the rules (docs/seals.md). It reads beside a running server, and changes nothing.
                 Ends with 1 if anything differs, and names the seal and its rows. Give --checkpoint a file from
                 `till checkpoint` or the body of a webhook ledger.checkpoint, to find that the ledger is an older copy.
+                With --proofs it also verifies Apple's signature of every stored transaction, receipt and renewal, and
+                compares what Apple signed with the row: the end of a subscription's period, its price, its token.
                 --json prints {"rows", "balances", "seals", "sealedAt", "found": [{"rows", "at"}], "checkpoint",
-                "violations": [{"rule", "about", "text"}]}; "found" are rows that had no seal when a server started.
+                "proofs", "violations": [{"rule", "about", "text"}]}; "found" are rows that had no seal when a server
+                started, "proofs" is the number of proofs verified, or null without --proofs.
                 """,
             zh: """
                 用 "seals" 中的密钥重新计算每个封印，并把每个余额与其分录、每一行与各项规则相比较
                 （docs/seals.zh-CN.md）。可在服务器运行时使用，不改动任何内容。
                 有任何不符时以 1 结束，并指明封印及其行。用 --checkpoint 给出“till checkpoint”写出的文件，
                 或 webhook ledger.checkpoint 的正文，可发现账本是较旧的副本。
+                用 --proofs 还会重新验证每笔已保存的交易、收据和续订信息的 Apple 签名，并把签名的内容与行比较：
+                订阅周期的结束时间、价格、令牌等。
                 --json 输出 {"rows", "balances", "seals", "sealedAt", "found": [{"rows", "at"}], "checkpoint",
-                "violations": [{"rule", "about", "text"}]}；"found" 是服务器启动时没有封印的行。
+                "proofs", "violations": [{"rule", "about", "text"}]}；"found" 是服务器启动时没有封印的行，
+                "proofs" 是验证过的凭证数，没有 --proofs 时为 null。
                 """),
-        flags: Configuration.flags + [.checkpoint]
+        flags: Configuration.flags + [.checkpoint, .proofs]
     ) { call in
         try await SealedLedger.use(call) { ledger in try await AuditRun(ledger: ledger, call: call).run() }
     }
@@ -79,6 +91,8 @@ private struct SealedLedger: Sendable {
     let database: any Database
     let identity: LedgerIdentity
     let key: SealKey
+    /// Who signs the purchases.
+    let trust: AppleTrust
 
     static func use(_ call: Invocation, _ work: (SealedLedger) async throws -> ExitCode) async throws -> ExitCode {
         let configuration = try Configuration.load(for: call)
@@ -101,7 +115,8 @@ private struct SealedLedger: Sendable {
                             en: "no server has used this ledger yet, so nothing is sealed",
                             zh: "尚无服务器使用过此账本，因此没有封印"))
                 }
-                let code = try await work(SealedLedger(database: database, identity: identity, key: key))
+                let code = try await work(
+                    SealedLedger(database: database, identity: identity, key: key, trust: configuration.server.apple))
                 await database.close()
                 return code
             } catch {
@@ -132,10 +147,11 @@ private struct AuditRun {
         async let rules = brokenRules()
         let seals = try await audit.run(ends, against: checkpoint)
         let rest = try await rules
+        let proofs = call.isSet(.proofs) ? try await verifiedProofs() : nil
         let balances = try await ledger.database.read { connection in
             try connection.first("SELECT count(*) AS count FROM balances", []) { $0.integer("count") } ?? 0
         }
-        let violations = Array((seals.violations + rest).prefix(LedgerAudit.violationLimit))
+        let violations = Array((seals.violations + rest + (proofs?.violations ?? [])).prefix(LedgerAudit.violationLimit))
         let now = try await ledger.database.read { try Checkpoint.now(of: ledger.identity, $0) }
         if call.wantsJSON {
             let document: JSONValue = [
@@ -143,7 +159,7 @@ private struct AuditRun {
                 "sealedAt": seals.sealedAt.map { .string($0.rfc3339) } ?? .null,
                 "found": .array(
                     seals.found.map { ["rows": .string($0.rows), "at": .string($0.at.rfc3339)] }),
-                "checkpoint": .object(now.members),
+                "checkpoint": .object(now.members), "proofs": proofs.map { .int($0.proofs) } ?? .null,
                 "violations": .array(
                     violations.map { violation in
                         [
@@ -155,8 +171,27 @@ private struct AuditRun {
             call.console.print(document.encoded(pretty: true))
         } else {
             report(seals, balances, violations)
+            if let proofs { report(proofs) }
         }
         return violations.isEmpty ? .done : .refused
+    }
+
+    /// A revoked certificate is not asked for: the proofs were checked when they came.
+    private func verifiedProofs() async throws -> ProofAudit.Report {
+        let audit: ProofAudit
+        do throws(VerificationError) {
+            audit = try ProofAudit(ledger.database, trust: ledger.trust, clock: call.process.clock)
+        } catch {
+            throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
+        }
+        return try await audit.run()
+    }
+
+    private func report(_ proofs: ProofAudit.Report) {
+        call.say(
+            LocalizedText(
+                en: "\(proofs.proofs) proofs were verified; \(proofs.unproven) imported purchases have none",
+                zh: "已验证 \(proofs.proofs) 个凭证；\(proofs.unproven) 笔导入的购买没有凭证"))
     }
 
     /// In shares, so that the rules take no longer than half of all the work.

@@ -12,7 +12,9 @@ struct Tampering {
 
     /// What is sealed of each table, or summed from what is sealed.
     private static let columns: [String: [String]] = [
-        "customers": ["app_id", "user_id", "first_seen"],
+        "customers": ["app_id", "user_id", "first_seen", "merged_into"],
+        "account_tokens": ["token", "customer_id"],
+        "account_token_log": ["kind", "token", "sealed_token", "customer_id", "at"],
         "orders": ["id", "customer_id", "product", "quantity", "price", "currency", "created_at", "id_source"],
         "transactions": ["environment", "id", "original_id", "product", "quantity", "purchased_at", "received_at"],
         "evidence": ["transaction_row_id", "at", "decision", "ground", "source", "caller_key", "detail"],

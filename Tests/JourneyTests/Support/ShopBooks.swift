@@ -9,6 +9,10 @@ extension Shop {
         guard let key = server.configuration.sealKey, !changesRows.withLock({ $0 }) else { return }
         let broken = try await ledger.read { try LedgerAudit.violations($0) }
         #expect(broken.isEmpty, "\(broken.map(\.text.en))")
+        let proofs = try await ProofAudit(ledger, trust: server.configuration.apple) { [time] in
+            time.now
+        }.run()
+        #expect(proofs.violations.isEmpty, "\(proofs.violations.map(\.text.en))")
         try await sealAll()
         let identity = try await server.ledger.identity()
         let report = try await SealAudit(ledger, key: key, ledger: identity.id).run()
