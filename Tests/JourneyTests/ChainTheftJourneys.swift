@@ -136,15 +136,15 @@ import TillServer
     /// A period that Apple signed, in a chain whose first period this server never saw.
     private func period(
         _ id: String, token: OrderID?, _ environment: String = "Sandbox", product: String = renewing,
-        chain: String? = nil,
-        revoked: Bool = false, _ shop: Shop
+        chain: String? = nil, refundOf paidAt: Instant? = nil, _ shop: Shop
     ) throws -> String {
         let now = shop.time.now
+        let bought = paidAt ?? now
         var members: [String: JSONValue] = [
             "transactionId": .string(id), "originalTransactionId": .string(chain ?? id),
             "bundleId": .string(Shop.bundleID), "productId": .string(product),
             "type": .string(product == Self.renewing ? "Auto-Renewable Subscription" : "Consumable"),
-            "purchaseDate": .int(now.milliseconds), "originalPurchaseDate": .int(now.milliseconds), "quantity": 1,
+            "purchaseDate": .int(bought.milliseconds), "originalPurchaseDate": .int(bought.milliseconds), "quantity": 1,
             "environment": .string(environment), "transactionReason": "PURCHASE", "inAppOwnershipType": "PURCHASED",
             "signedDate": .int(now.milliseconds), "price": 6_990, "currency": "USD",
         ]
@@ -152,7 +152,7 @@ import TillServer
             members["expiresDate"] = .int(now.adding(milliseconds: 30 * 86_400_000).milliseconds)
         }
         if let token { members["appAccountToken"] = .string(token.description) }
-        if revoked {
+        if paidAt != nil {
             members["revocationDate"] = .int(now.milliseconds)
             members["revocationReason"] = 0
         }
@@ -180,6 +180,7 @@ import TillServer
     func sandboxSquatter(_ reach: Reach) async throws {
         try await open(reach, environments: [.sandbox, .production]) { shop in
             let order = try await shop.openOrder(as: "victim")
+            let bought = shop.time.now
             let free = try period("8001", token: order, product: Shop.points60, shop)
             _ = try await shop.submit(free, as: .user("tester"))
             #expect(try await shop.status(of: order) == "completed")
@@ -191,7 +192,7 @@ import TillServer
             #expect(reported["transactionId"].text == "9001" && reported["sandbox"] == .null, "\(reported.body)")
             // A refund of the sandbox purchase is no refund of the order.
             shop.time.advance(seconds: 60)
-            let refund = try period("8001", token: order, product: Shop.points60, revoked: true, shop)
+            let refund = try period("8001", token: order, product: Shop.points60, refundOf: bought, shop)
             #expect(try await shop.submit(refund, as: .backend)["outcome"].text == "revoked")
             #expect(try await shop.status(of: order) == "completed")
         }
@@ -201,9 +202,10 @@ import TillServer
     func refundedSandbox() async throws {
         try await open(environments: [.sandbox, .production]) { shop in
             let order = try await shop.openOrder(as: "victim")
+            let bought = shop.time.now
             _ = try await shop.submit(try period("8001", token: order, product: Shop.points60, shop), as: .backend)
             shop.time.advance(seconds: 60)
-            let refund = try period("8001", token: order, product: Shop.points60, revoked: true, shop)
+            let refund = try period("8001", token: order, product: Shop.points60, refundOf: bought, shop)
             _ = try await shop.submit(refund, as: .backend)
             #expect(try await shop.status(of: order) == "refunded")
             let paid = try period("9001", token: nil, "Production", product: Shop.points60, shop)

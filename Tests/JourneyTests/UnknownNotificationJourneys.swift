@@ -234,6 +234,8 @@ import TillServer
             #expect(try await Signed.stored(in: shop.ledger).map(\.detail) == ["quarantined: no_owner"])
             #expect(try await Signed.foreign(in: shop.ledger).map(\.uuid) == ["n2"])
             #expect(try await PendingNotifications(restarted.ledger).processAll() == 0)
+            // Under the mistyped bundle id the shop's own server takes the proof for another app's.
+            shop.willChangeRows()
         }
     }
 

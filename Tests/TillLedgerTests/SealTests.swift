@@ -8,10 +8,10 @@ import TillTestDatabases
 @testable import TillLedger
 
 @Suite("Seals of a ledger (V8)") struct SealTests {
-    private static let key = SealKey("a key of seals, at least thirty-two bytes")!
-    private static let start = Instant(seconds: 1_790_000_000)
+    static let key = SealKey("a key of seals, at least thirty-two bytes")!
+    static let start = Instant(seconds: 1_790_000_000)
 
-    private static func ledger(_ database: any Database, minutes: Int64 = 0, key: SealKey? = key) throws -> Ledger {
+    static func ledger(_ database: any Database, minutes: Int64 = 0, key: SealKey? = key) throws -> Ledger {
         let apple = AppleTrust(bundleID: "com.example.learn", appAppleID: nil, environments: [.sandbox])
         var settings = LedgerSettings(catalog: Catalog(products: []), apple: apple)
         settings.sealKey = key
@@ -20,7 +20,7 @@ import TillTestDatabases
             entropy: { [UInt8](repeating: 7, count: $0) })
     }
 
-    private static func audit(
+    static func audit(
         _ database: any Database, key: SealKey = key, against checkpoint: Checkpoint? = nil
     ) async throws -> SealAudit.Report {
         let identity = try await ledger(database).identity()
@@ -32,7 +32,7 @@ import TillTestDatabases
         VALUES (?1, 2, 1, 'shop', 'points', 5, 'bonus', ?2, 0)
         """
 
-    private static func post(_ rows: [Int64], in database: any Database) async throws {
+    static func post(_ rows: [Int64], in database: any Database) async throws {
         try await database.write { connection in
             try connection.execute(
                 """
@@ -44,7 +44,7 @@ import TillTestDatabases
     }
 
     /// Customers of their own.
-    private static func enter(_ numbers: [Int64], in database: any Database) async throws {
+    static func enter(_ numbers: [Int64], in database: any Database) async throws {
         try await database.write { connection in
             for number in numbers {
                 try connection.execute(
@@ -237,68 +237,6 @@ import TillTestDatabases
             }
             #expect(try await sealer.seal(ledger).stopped.isEmpty)
             #expect(try await Self.audit(database).violations.isEmpty)
-        }
-    }
-
-    @Test("An account token that no server registered is found by the audit", arguments: LedgerDatabase.each)
-    func accountTokens(_ kind: LedgerDatabase) async throws {
-        try await withLedger(on: kind) { database in
-            let ledger = try Self.ledger(database)
-            let tokens = (1...3).map { UniqueID(bytes: [UInt8](repeating: UInt8($0), count: 16))! }
-            let sealer = Sealer()
-            try await Self.enter([1, 2], in: database)
-            try await database.write { connection in
-                for token in tokens.prefix(2) {
-                    try AccountTokenTable(connection).insert(
-                        .init(token: token, user: UserID("user 1"), since: Self.start))
-                }
-            }
-            _ = try await sealer.seal(ledger)
-            func violations() async throws -> [String] {
-                let rules = try await database.read { try LedgerAudit.violations($0) }
-                return try await Self.audit(database).violations.map(\.about) + rules.map(\.rule.rawValue)
-            }
-            func change(_ sql: SQL, _ values: [SQLValue]) async throws {
-                try await database.write { _ = try $0.execute(sql, values) }
-            }
-            #expect(try await violations().isEmpty)
-            let insert: SQL = "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 2, 0)"
-            try await change(insert, [.id(tokens[2])])
-            #expect(try await violations() == ["account_tokens"])
-            #expect(try await sealer.seal(ledger).rows == 0, "only a server that starts records it")
-            try await change("DELETE FROM account_tokens WHERE token = ?1", [.id(tokens[2])])
-            try await change("UPDATE account_tokens SET customer_id = 2 WHERE token = ?1", [.id(tokens[0])])
-            #expect(try await violations() == ["account_tokens", "account_tokens"])
-            // A log that fits is not what was sealed.
-            try await change("UPDATE account_token_log SET customer_id = 2 WHERE token = ?1", [.id(tokens[0])])
-            #expect(try await violations().count == 1)
-            try await change("UPDATE account_token_log SET customer_id = 1 WHERE token = ?1", [.id(tokens[0])])
-            try await change("UPDATE account_tokens SET customer_id = 1 WHERE token = ?1", [.id(tokens[0])])
-            try await change("DELETE FROM account_tokens WHERE token = ?1", [.id(tokens[1])])
-            #expect(try await violations() == ["account_tokens"])
-            try await change("UPDATE account_token_log SET token = NULL WHERE token = ?1", [.id(tokens[1])])
-            #expect(try await violations().count == 1, "the mark of an erasure needs the key")
-            try await change("UPDATE account_token_log SET token = ?1 WHERE token IS NULL", [.id(tokens[1])])
-            try await change(
-                "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 1, 0)", [.id(tokens[1])])
-            #expect(try await violations().isEmpty)
-        }
-    }
-
-    @Test("What a server finds in account_tokens when it starts is recorded, and listed by every audit")
-    func foundTokens() async throws {
-        try await withLedger { database in
-            let ledger = try Self.ledger(database)
-            try await Self.enter([1], in: database)
-            let token = UniqueID(bytes: [UInt8](repeating: 3, count: 16))!
-            try await database.write { connection in
-                try connection.execute(
-                    "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 1, 0)", [.id(token)])
-            }
-            _ = try await Sealer().seal(ledger)
-            let report = try await Self.audit(database)
-            #expect(report.violations.isEmpty && report.found.contains { $0.rows == "account_token_log 1" })
-            #expect(try await database.read { try LedgerAudit.violations($0) }.isEmpty)
         }
     }
 

@@ -69,12 +69,13 @@ package struct ProofAudit: Sendable {
     // MARK: Transactions
 
     private func verifyTransactions(_ slice: AuditSlice) async throws -> Report {
-        let (proofs, copies) = try await database.read { connection in
+        let (proofs, copies, imported) = try await database.read { connection in
             (
                 try ProofTable(connection).list(slice),
                 Dictionary(
                     try RecordedCopies(connection).list(slice).map { ($0.rowID, $0.transaction) },
-                    uniquingKeysWith: { first, _ in first })
+                    uniquingKeysWith: { first, _ in first }),
+                try ImportedRowTable(connection).transactions(slice)
             )
         }
         var report = Report()
@@ -84,6 +85,7 @@ package struct ProofAudit: Sendable {
             let about = "transaction \(recorded.id.text)"
             if proof.kind == .receipt, ProofTable.isImportedRow(proof.body) {
                 report.unproven += 1
+                if !imported.contains(proof.rowID) { report.noteUnproven(about) }
                 continue
             }
             report.proofs += 1
@@ -134,10 +136,18 @@ extension ProofAudit.Report {
                 zh: "与 Apple 签名的内容不符：\(columns.joined(separator: "、"))"))
     }
 
+    fileprivate mutating func noteUnproven(_ about: String) {
+        violations.append(
+            AuditViolation(
+                .proofs, about, en: "has the row of an import in place of a proof, and belongs to no import",
+                zh: "以导入的行代替凭证，却不属于任何导入"))
+    }
+
     fileprivate mutating func note(_ about: String, _ error: ProofError) {
         violations.append(
             AuditViolation(
-                .proofs, about, en: "has a proof that Apple did not sign, or that was changed (\(error.refusal.rawValue))",
+                .proofs, about,
+                en: "has a proof that Apple did not sign, or that was changed (\(error.refusal.rawValue))",
                 zh: "的凭证并非 Apple 所签，或已被改动（\(error.refusal.rawValue)）"))
     }
 }
@@ -158,7 +168,8 @@ extension PaidTransaction {
             + [
                 ("token", tokenColumn == signed.tokenColumn), ("signed_at", signedAt == signed.signedAt),
                 ("revoked_at", revokedAt == signed.revokedAt), ("price", signedPrice == signed.signedPrice),
-                ("expires_at", terms.expiresAt == signed.terms.expiresAt), ("terms", termsColumns == signed.termsColumns),
+                ("expires_at", terms.expiresAt == signed.terms.expiresAt),
+                ("terms", termsColumns == signed.termsColumns),
             ].filter { !$0.1 }.map(\.0)
     }
 }

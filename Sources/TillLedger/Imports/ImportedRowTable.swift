@@ -179,6 +179,17 @@ struct ImportedRowTable {
         try connection.write("DELETE FROM imported_tokens WHERE token = ?1", [.id(token)])
     }
 
+    /// The transactions that imports recorded, among some.
+    func transactions(_ slice: AuditSlice) throws -> Set<Int64> {
+        Set(
+            try connection.query(
+                """
+                SELECT transaction_row_id FROM imported_purchases WHERE transaction_row_id > ?1 AND \
+                transaction_row_id <= ?2
+                """, slice.values
+            ) { $0.integer("transaction_row_id") })
+    }
+
     private static func read(_ row: any Row) throws -> Balance {
         Balance(
             rowID: row.integer("row_id"), line: row.integer("line"), environment: try row.environment("environment"),

@@ -65,6 +65,9 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// Whether its rows are hashed under the key, because they name persons.
+    var namesPersons: Bool { self == .customers || self == .accountTokens }
+
     /// What is sealed of one row.
     struct Row {
         let position: Int64
@@ -111,7 +114,6 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
             }
         }
         let content = RowContent()
-        let namesPersons = self == .customers || self == .accountTokens
         let isEvents = self == .events
         let mark = [UInt8(truncatingIfNeeded: rawValue)]
         _ = try connection.query(rows, range) { read in
@@ -148,7 +150,8 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
             content.append(read.integer("at"))
             let code =
                 read.isNull("token")
-                ? (read.isNull("sealed_token") ? [] : read.blob("sealed_token")) : key.token(try read.uniqueID("token"), customer: customer)
+                ? (read.isNull("sealed_token") ? [] : read.blob("sealed_token"))
+                : key.token(try read.uniqueID("token"), customer: customer)
             code.withUnsafeBytes { content.append(blob: $0) }
         }
     }

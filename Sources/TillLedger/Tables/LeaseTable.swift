@@ -4,6 +4,9 @@ import TillSQL
 /// What one of several servers on a ledger holds alone, until another takes it over. The term rises with each one,
 /// so a server that was frozen meanwhile is recognised by its old term.
 package struct Lease: Sendable, Hashable {
+    /// What the server holds that runs the background jobs of the ledger.
+    package static let jobs = "jobs"
+
     package let name: String
     /// Its id: a random text for each start.
     package let server: String

@@ -25,13 +25,14 @@ public struct RecordedCopies {
         )?.transaction
     }
 
-    /// Some transactions, by their row ids.
+    /// Some transactions, by their row ids. What an undone import recorded has no environment any more.
     func list(_ slice: AuditSlice) throws -> [Copy] {
         try connection.query(
             """
             SELECT t.row_id, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
             \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
-            ON p.transaction_row_id = t.row_id WHERE t.row_id > ?1 AND t.row_id <= ?2 ORDER BY t.row_id
+            ON p.transaction_row_id = t.row_id WHERE t.row_id > ?1 AND t.row_id <= ?2 AND \
+            t.environment > 0 ORDER BY t.row_id
             """, slice.values, Self.read)
     }
 

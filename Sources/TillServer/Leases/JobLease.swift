@@ -10,7 +10,7 @@ import TillThreads
 /// Each server measures these times with its own clock and compares it with no other: the clocks of two machines
 /// differ. They decide when the work goes on, never whether a write is right (`LeasedDatabase`).
 final class JobLease: Sendable {
-    static let name = "jobs"
+    static let name = Lease.jobs
     /// Milliseconds.
     static let length: Int64 = 15_000
     static let interval: Int64 = 5_000

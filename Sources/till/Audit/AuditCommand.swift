@@ -151,7 +151,8 @@ private struct AuditRun {
         let balances = try await ledger.database.read { connection in
             try connection.first("SELECT count(*) AS count FROM balances", []) { $0.integer("count") } ?? 0
         }
-        let violations = Array((seals.violations + rest + (proofs?.violations ?? [])).prefix(LedgerAudit.violationLimit))
+        let violations = Array(
+            (seals.violations + rest + (proofs?.violations ?? [])).prefix(LedgerAudit.violationLimit))
         let now = try await ledger.database.read { try Checkpoint.now(of: ledger.identity, $0) }
         if call.wantsJSON {
             let document: JSONValue = [

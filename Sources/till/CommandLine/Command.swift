@@ -81,6 +81,7 @@ extension Command {
         .recover,
         .audit,
         .checkpoint,
+        .reseal,
         .catalog,
         .convert,
         .report,

@@ -61,6 +61,36 @@ import TillSQLite
         }
     }
 
+    @Test("The key of the seals is changed while no server runs, and the server goes on under the new one (V8)")
+    func reseal() async throws {
+        try await withSealedFiles { files in
+            let (server, port) = try await files.start()
+            try await files.buy(port, as: "ann")
+            let configuration = ["--config", files.configurationFile]
+            let key = files.folder.appendingPathComponent("seal-2.key").path
+            try Data("short\n".utf8).write(to: URL(fileURLWithPath: key))
+            let arguments = ["reseal", "--new-key-file", key] + configuration
+            #expect(try await run(arguments).said.contains("must hold at least 32 bytes, and holds 5"))
+            try Data("the second key of seals, of at least thirty-two bytes\n".utf8).write(
+                to: URL(fileURLWithPath: key))
+            let beside = try await run(arguments)
+            #expect(beside.code != 0 && beside.said.contains("stop every server"), "\(beside.said)")
+            server.send(SIGTERM)
+            #expect(await server.end() == 0)
+            let done = try await run(arguments)
+            #expect(done.code == 0 && done.document.at("isChanged") == true, "\(done.said)")
+            #expect(try await run(arguments).document.at("isChanged") == false)
+            #expect(try await run(["audit"] + configuration).code == 1)
+            try files.configure("seals", ["keyFile": "seal-2.key"])
+            let (again, next) = try await files.start()
+            try await files.buy(next, as: "ben")
+            let audit = try await run(["audit", "--proofs"] + configuration)
+            #expect(audit.code == 0 && audit.document.at("proofs") == 2, "\(audit.said)")
+            again.send(SIGTERM)
+            #expect(await again.end() == 0)
+        }
+    }
+
     @Test("An older copy of the file, seals included, lacks a checkpoint that was kept outside (V8)")
     func checkpoint() async throws {
         try await withSealedFiles { files in

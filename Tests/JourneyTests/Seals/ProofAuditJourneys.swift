@@ -67,6 +67,13 @@ import TillSQL
             }
             let second = try await violations(shop)
             #expect(second.count == 1 && second.first?.contains("id, original_id, product") == true, "\(second)")
+            try await shop.ledger.write { connection in
+                _ = try connection.execute(
+                    "UPDATE proofs SET kind = 2, header_row_id = NULL, body = ?1 WHERE transaction_row_id = ?2",
+                    [.blob(Array("{}".utf8)), .integer(stored[0].rowID)])
+            }
+            let third = try await violations(shop)
+            #expect(third.count == 1 && third.first?.hasSuffix("belongs to no import") == true, "\(third)")
         }
     }
 }
