@@ -62,6 +62,9 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// The same of an event's row, which has a position only after its commit.
+    static let lastEvent: SQL = "SELECT coalesce(max(row_id), 0) AS last FROM outbox"
+
     /// What is sealed of one row.
     struct Row {
         let position: Int64
