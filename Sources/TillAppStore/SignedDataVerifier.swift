@@ -61,6 +61,9 @@ public final class SignedDataVerifier: Sendable {
     /// The number of cached signers' chains.
     public var cachedChainCount: Int { chains.count }
 
+    /// The number of cached chains of receipts' signers.
+    public var cachedReceiptChainCount: Int { chains.receiptCount }
+
     /// Whether the chain of the token's signer is cached. If it is, verification is cheap; otherwise a certificate
     /// chain has to be verified first.
     public func knowsSigner(of jws: [UInt8]) -> Bool { chains.knows(jws, now: verificationPolicy.now()) }
@@ -131,7 +134,7 @@ public final class SignedDataVerifier: Sendable {
     ///   - bytes: at most 8 MiB.
     ///   - device: the identifier that the receipt must have been made for; nil skips this check.
     public func receipt(_ bytes: [UInt8], device: [UInt8]? = nil) throws(VerificationError) -> VerifiedReceipt {
-        try ProofChecks(verificationPolicy(device), observer: observer).receipt(bytes)
+        try ProofChecks(verificationPolicy(device), chains: chains, observer: observer).receipt(bytes)
     }
 
     /// Verifies a receipt as clients post it: base64 text in which white space is ignored.

@@ -53,6 +53,8 @@
         case spendsHeldPoints = "spends_held_points"
         /// Delivery: the feed is read in the order of row ids, though rows with lesser ids may be committed later.
         case followsRowIDs = "follows_row_ids"
+        /// Seals: an id without a row is skipped at once, and its row is not sealed when it is committed later.
+        case skipsLateRows = "skips_late_rows"
 
         /// The mistake that is planted for this task.
         @TaskLocal package static var current: PlantedMistake?

@@ -3,6 +3,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
 
 /// The products of a simulated world, for both the store and the server, and the secrets of its app.
@@ -11,6 +12,14 @@ enum SimulatedShop {
     static let secretKey = "sk_simulation_0123456789abcdef"
     static let tokenSecret = Array("the token secret of a simulation".utf8)
     static let webhookSecret = Array("the webhook secret of a world".utf8)
+
+    /// The key of a world's seals: known to no other world.
+    static func sealKey(of seed: UInt64) -> SealKey {
+        guard let key = SealKey("the key of the seals of the world \(seed)") else {
+            preconditionFailure("the key of a world's seals is too short")
+        }
+        return key
+    }
 
     static let points60 = "\(bundleID).points60"
     static let points300 = "\(bundleID).points300"
@@ -99,7 +108,7 @@ enum SimulatedShop {
 
     /// The user of a request's token.
     static func user(of request: HTTPRequest) -> String? {
-        guard let parts = request.headers["Authorization"]?.split(separator: "."), parts.count == 3,
+        guard let parts = request.headers["Authorization"]?.utf8.split(separator: UInt8(ascii: ".")), parts.count == 3,
             let claims = Base64.decode(parts[1], .url), case .object(let members)? = try? JSONValue(decoding: claims),
             case .string(let user)? = members["sub"]
         else { return nil }

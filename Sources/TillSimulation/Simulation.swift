@@ -53,9 +53,11 @@ public struct Simulation {
     private let keys: StoreKeys
     private let folder: URL
 
-    /// - Parameter folder: for files of emulated devices; it is created.
-    public init(folder: URL) throws {
-        keys = try StoreKeys()
+    /// - Parameters:
+    ///   - folder: for files of emulated devices; it is created.
+    ///   - shared: a folder for what all workers of a run need.
+    public init(folder: URL, sharing shared: URL) throws {
+        keys = try StoreKeys(sharedIn: shared)
         self.folder = folder
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }

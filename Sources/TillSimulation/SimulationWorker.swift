@@ -36,7 +36,7 @@ public enum SimulationWorker {
 
     private static func work(_ folder: URL, _ say: (String) -> Void) {
         let place = folder.appendingPathComponent("worker-\(getpid())")
-        guard let simulation = try? Simulation(folder: place) else { return }
+        guard let simulation = try? Simulation(folder: place, sharing: folder) else { return }
         while let line = readLine(strippingNewline: true) {
             guard let json = try? JSONValue(decoding: line), let plan = SimulationPlan(json: json) else { return }
             say(simulation.run(plan).json.encoded())

@@ -39,8 +39,9 @@ extension SimulatedWorld {
     }
 
     private func observe(_ request: HTTPRequest) {
-        mallory?.observe(request)
-        stolen.observe(request)
+        let proof = ObservedProof(request)
+        mallory?.observe(request, proof)
+        stolen.observe(request, proof)
     }
 
     // MARK: Customers without the client kit

@@ -140,6 +140,7 @@ final class SimulatedWorld: @unchecked Sendable {
         if !terms.isKeyless { await compare(server, apple, auditor, backend) }
         if let ledger = server.ledger {
             await auditor.check(ledger, backend, receiver)
+            await auditor.check(sealsOf: server, key: SimulatedShop.sealKey(of: plan.seed))
         } else {
             fault = "the server does not start"
         }
@@ -201,6 +202,7 @@ final class SimulatedWorld: @unchecked Sendable {
         // Virtual hours pass between two proofs; the long lifetime still verifies a chain once per run of the server.
         configuration.apple.chainLifetime = 30 * Self.day
         configuration.webhooks = try Self.webhooks()
+        configuration.sealKey = SimulatedShop.sealKey(of: plan.seed)
         configuration.reconciliation.interval = 2 * Self.day
         // The server's jobs run this far apart here.
         configuration.reconciliation.gap = 2 * 3_600_000
@@ -379,18 +381,6 @@ final class SimulatedWorld: @unchecked Sendable {
         }
         let moments = sold.flatMap { [$0.purchasedAt, $0.revokedAt] } + [told ?? nil]
         return moments.compactMap { $0 }.filter { $0 <= parts.scheduler.now }.max()
-    }
-
-    // MARK: Requests
-
-    /// The request as a listener would have read it.
-    static func request(_ request: HTTPRequest, to url: String) -> HTTPRequest {
-        var request = request
-        let rest = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true).dropFirst(2).first ?? ""
-        let parts = rest.split(separator: "?", maxSplits: 1)
-        request.path = "/" + (parts.first.flatMap { try? PercentEncoding.decode($0.utf8) } ?? "")
-        request.query = parts.count > 1 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : []
-        return request
     }
 }
 

@@ -9,15 +9,17 @@
 /// The mutex is pthread's: on Linux, ThreadSanitizer does not see `Synchronization.Mutex` and reports false races
 /// (docs/decisions/0059).
 public final class Locked<Value>: @unchecked Sendable {
-    private let mutex = PlatformMutex()
-    private var value: Value
+    @usableFromInline let mutex = PlatformMutex()
+    @usableFromInline var value: Value
 
     public init(_ value: Value) { self.value = value }
 
     deinit { mutex.destroy() }
 
     /// Runs `body` with exclusive access to the value. Keep it short, and never wait inside it.
-    @discardableResult
+    ///
+    /// Inlinable: otherwise every use in another module asks the runtime for the metadata of its types.
+    @discardableResult @inlinable
     public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -31,7 +33,7 @@ extension Locked<Void> {
     /// Guards several variables of its owner, which accesses them only inside `withLock`.
     public convenience init() { self.init(()) }
 
-    @discardableResult
+    @discardableResult @inlinable
     public func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         try withLock { (_: inout Void) throws(Failure) in try body() }
     }
@@ -93,8 +95,8 @@ public final class Monitor: @unchecked Sendable {
 }
 
 /// The C library's mutex at a stable address, as C requires.
-private struct PlatformMutex {
-    let pointer: UnsafeMutablePointer<pthread_mutex_t>
+@usableFromInline struct PlatformMutex {
+    @usableFromInline let pointer: UnsafeMutablePointer<pthread_mutex_t>
 
     init() {
         pointer = .allocate(capacity: 1)
@@ -102,8 +104,8 @@ private struct PlatformMutex {
         pthread_mutex_init(pointer, nil)
     }
 
-    func lock() { pthread_mutex_lock(pointer) }
-    func unlock() { pthread_mutex_unlock(pointer) }
+    @inlinable func lock() { pthread_mutex_lock(pointer) }
+    @inlinable func unlock() { pthread_mutex_unlock(pointer) }
 
     /// Call once, when the owner is deallocated.
     func destroy() {

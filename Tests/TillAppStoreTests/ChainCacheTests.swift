@@ -62,6 +62,65 @@ struct ChainCacheTests {
         #expect(refusal { try verifier.transaction(forged) } == .badSignature)
     }
 
+    @Test("A receipt's chain is cached after a complete verification, for dates at which it is valid")
+    func receipts() throws {
+        let authority = TestAuthority(keys: .rsa)
+        let clock = Clock()
+        let verifier = try verifier(authority, clock: clock)
+        let sound = authority.receipt(TestReceipts.content())
+        var forged = sound
+        forged[forged.count - 1] ^= 1
+        #expect(refusal { try verifier.receipt(forged) } == .badSignature)
+        #expect(verifier.cachedReceiptChainCount == 0)
+        for _ in 0..<2 {
+            _ = try verifier.receipt(sound)
+            #expect(verifier.cachedReceiptChainCount == 1)
+            #expect(refusal { try verifier.receipt(forged) } == .badSignature)
+            let late = authority.receipt(TestReceipts.content(created: "2026-01-02T00:00:00Z"))
+            #expect(refusal { try verifier.receipt(late) } == .chainExpired)
+            let foreign = TestAuthority(keys: .rsa).receipt(TestReceipts.content())
+            #expect(refusal { try verifier.receipt(foreign) } == .chainUntrusted)
+            clock.advance(minutes: 16)
+        }
+        #expect(verifier.cachedChainCount == 0, "a receipt does not vouch for tokens")
+    }
+
+    @Test("The use of a receipt's cached chain does not prolong its fifteen minutes")
+    func receiptLifetime() throws {
+        let (first, second) = (TestAuthority(keys: .rsa), TestAuthority(keys: .rsa))
+        let clock = Clock()
+        var policy = TrustPolicy(bundleID: nil, environments: nil) { clock.now }
+        policy.roots = [first.root.der, second.root.der]
+        let verifier = try SignedDataVerifier(policy: policy)
+        for minutes in [0, 10] as [Int64] {
+            clock.advance(minutes: minutes)
+            _ = try verifier.receipt(first.receipt(TestReceipts.content()))
+        }
+        clock.advance(minutes: 6)
+        _ = try verifier.receipt(second.receipt(TestReceipts.content()))
+        #expect(verifier.cachedReceiptChainCount == 1, "the first signer's chain is sixteen minutes old")
+    }
+
+    @Test("Certificates that a stranger adds to a genuine receipt take no place in the cache")
+    func strangersCertificates() throws {
+        let authority = TestAuthority(keys: .rsa)
+        let verifier = try verifier(authority, clock: Clock())
+        let stranger = TestAuthority(keys: .rsa)
+        for others in [[stranger.root], [authority.root, stranger.root], [stranger.intermediate]] {
+            let receipt = authority.leaf.signCMS(
+                TestReceipts.content(), others: [authority.intermediate] + others, hasSignedAttributes: false,
+                sha1: false)
+            _ = try verifier.receipt(receipt)
+            #expect(verifier.cachedReceiptChainCount == 0)
+        }
+        _ = try verifier.receipt(authority.receipt(TestReceipts.content()))
+        #expect(verifier.cachedReceiptChainCount == 1)
+        let forged = stranger.leaf.signCMS(
+            TestReceipts.content(), others: [authority.leaf, authority.intermediate, authority.root],
+            hasSignedAttributes: false, sha1: false)
+        #expect(refusal { try verifier.receipt(forged) } == .chainUntrusted)
+    }
+
     @Test("Many threads share a verifier, with good and bad tokens of several signers")
     func concurrency() async throws {
         let first = TestAuthority()

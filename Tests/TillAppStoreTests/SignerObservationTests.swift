@@ -29,17 +29,21 @@ import TillCrypto
         #expect(verifier.cachedChainCount == 1)
     }
 
-    @Test("A receipt's chain is reported with the receipt's own date")
+    @Test("A receipt's chain is reported with the receipt's own date, also when it is cached")
     func receipt() throws {
         let urls = TestAuthority.Flaws(
             leafOCSP: RevocationResponder.leafURL, intermediateOCSP: RevocationResponder.intermediateURL)
         let authority = TestAuthority(keys: .rsa, urls)
-        let (receipt, observations) = try authority.verifier().observingSigners { verifier throws(VerificationError) in
-            try verifier.receipt(authority.receipt(TestReceipts.content()))
+        let verifier = try authority.verifier()
+        for _ in 0..<2 {
+            let (receipt, observations) = try verifier.observingSigners { verifier throws(VerificationError) in
+                try verifier.receipt(authority.receipt(TestReceipts.content()))
+            }
+            #expect(observations.count == 1)
+            #expect(observations.first?.signedAt == receipt.creationDate)
+            #expect(observations.first?.questions.map(\.responderURL) == Self.urls)
         }
-        #expect(observations.count == 1)
-        #expect(observations.first?.signedAt == receipt.creationDate)
-        #expect(observations.first?.questions.map(\.responderURL) == Self.urls)
+        #expect(verifier.cachedReceiptChainCount == 1)
     }
 
     @Test("A failed verification reports no signer: outsiders can't choose the addresses of OCSP requests")

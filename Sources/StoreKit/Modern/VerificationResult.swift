@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillThreads
 
 /// The result of StoreKit's verification of signed data on this device.
 @frozen public enum VerificationResult<SignedType> {
@@ -83,7 +84,7 @@ struct SignedText: Sendable, Hashable {
 
     /// Nil unless the text has three parts of base64url.
     init?(_ jws: String) {
-        let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = jws.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64.decode(parts[0], .url), let payload = Base64.decode(parts[1], .url),
             let signature = Base64.decode(parts[2], .url)
         else { return nil }
@@ -161,13 +162,22 @@ struct DeviceVerification: Sendable {
     /// - Returns: nil if the root is not a certificate.
     init?(root: [UInt8], bundleID: String, deviceID: UUID) {
         // Every token of the store states its own date, so verification does not depend on a clock; each signer's chain
-        // is verified once for the life of the app.
+        // is verified once for the life of the process.
         var policy = TrustPolicy(bundleID: bundleID, environments: nil, now: { Instant(milliseconds: 0) })
         policy.roots = [root]
-        guard let verifier = try? SignedDataVerifier(policy: policy) else { return nil }
-        self.verifier = verifier
+        let known = Self.newest.withLock { $0 }
+        if let known, known.policy.roots == policy.roots, known.policy.bundleID == policy.bundleID {
+            verifier = known
+        } else {
+            guard let new = try? SignedDataVerifier(policy: policy) else { return nil }
+            Self.newest.withLock { $0 = new }
+            verifier = new
+        }
         self.deviceID = deviceID
     }
+
+    /// Apps in one process have one store, and reading its root takes longer than checking a signature.
+    private static let newest = Locked<SignedDataVerifier?>(nil)
 
     /// - Returns: nil if the text can't be decoded as such a value.
     func verify<Value: SignedValue>(

@@ -2,8 +2,8 @@ import TillBilling
 import TillCrypto
 import TillThreads
 
-/// Signers whose chain was verified recently, looked up by the bytes of the JWS header: building a chain costs about
-/// thirty times as much as the signature check after it.
+/// Signers whose chain was verified recently, looked up by the bytes of the JWS header or of a receipt's certificates:
+/// building a chain costs about thirty times as much as the signature check after it.
 ///
 /// An entry is added only after a complete verification, including the signature, so an outsider cannot fill the cache.
 /// A cached chain also answers for dates outside the validity of its certificates: it has expired.
@@ -24,8 +24,8 @@ final class ChainCache: Sendable {
 
     init(lifetime: Int64) { self.lifetime = lifetime }
 
-    private func isFresh(_ entry: Entry, at now: Instant) -> Bool {
-        let (age, overflows) = now.milliseconds.subtractingReportingOverflow(entry.verifiedAt.milliseconds)
+    private func isFresh(_ verifiedAt: Instant, at now: Instant) -> Bool {
+        let (age, overflows) = now.milliseconds.subtractingReportingOverflow(verifiedAt.milliseconds)
         return !overflows && 0 <= age && age < lifetime
     }
 
@@ -38,7 +38,7 @@ final class ChainCache: Sendable {
     ) -> (verifier: ES256Verifier, chain: SigningChain)? {
         entries.withLock { entries in
             guard let index = entries.firstIndex(where: { token.hasHeaderPrefix($0.headerPrefix) }) else { return nil }
-            guard isFresh(entries[index], at: now) else {
+            guard isFresh(entries[index].verifiedAt, at: now) else {
                 entries.remove(at: index)
                 return nil
             }
@@ -51,7 +51,7 @@ final class ChainCache: Sendable {
     func knows(_ token: [UInt8], now: Instant) -> Bool {
         entries.withLock { entries in
             entries.contains { entry in
-                isFresh(entry, at: now) && CompactToken.begins(token, with: entry.headerPrefix)
+                isFresh(entry.verifiedAt, at: now) && CompactToken.begins(token, with: entry.headerPrefix)
             }
         }
     }
@@ -60,13 +60,47 @@ final class ChainCache: Sendable {
         let entry = Entry(
             headerPrefix: Array(token.headerPrefix), chain: chain, verifier: verifier, verifiedAt: now)
         entries.withLock { entries in
-            entries.removeAll { token.hasHeaderPrefix($0.headerPrefix) || !isFresh($0, at: now) }
+            entries.removeAll { token.hasHeaderPrefix($0.headerPrefix) || !isFresh($0.verifiedAt, at: now) }
             if entries.count >= Self.capacity { entries.removeLast() }
             entries.insert(entry, at: 0)
         }
     }
 
     var count: Int { entries.withLock { $0.count } }
+
+    // MARK: Receipts
+
+    private struct ReceiptEntry {
+        let certificates: [[UInt8]]
+        let chain: SigningChain
+        let verifiedAt: Instant
+    }
+
+    /// Most recently remembered first.
+    private let receiptEntries = Locked<[ReceiptEntry]>([])
+
+    /// The cached chain of these certificates, the signer's first, if it is valid at this second. Receipts outlive
+    /// certificates, so another date is verified in full.
+    func receiptChain(of certificates: [[UInt8]], at seconds: Int64, now: Instant) -> SigningChain? {
+        let known = receiptEntries.withLock { entries in entries.first { $0.certificates == certificates } }
+        guard let known, isFresh(known.verifiedAt, at: now), known.chain.isValid(at: seconds) else { return nil }
+        return known.chain
+    }
+
+    /// Only certificates of the chain are remembered. No signature covers a receipt's list of certificates, so a
+    /// stranger could add others to a genuine receipt, again and again.
+    func remember(_ chain: SigningChain, ofReceipt certificates: [[UInt8]], now: Instant) {
+        let links = chain.certificates.map(\.der)
+        guard certificates.count <= links.count, certificates.allSatisfy(links.contains) else { return }
+        let entry = ReceiptEntry(certificates: certificates, chain: chain, verifiedAt: now)
+        receiptEntries.withLock { entries in
+            entries.removeAll { $0.certificates == certificates || !isFresh($0.verifiedAt, at: now) }
+            if entries.count >= Self.capacity { entries.removeLast() }
+            entries.insert(entry, at: 0)
+        }
+    }
+
+    var receiptCount: Int { receiptEntries.withLock { $0.count } }
 }
 
 /// The chain that Apple's signatures require: [leaf, WWDR intermediate, root], each link verified (facts/jws §2). The

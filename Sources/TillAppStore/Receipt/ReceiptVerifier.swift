@@ -12,8 +12,11 @@ extension ProofChecks {
             return bundleID
         }
         let signer = try signer(of: message)
-        let chain = try chain(of: container, signer: signer)
+        let certificates = chains == nil ? [] : [signer.der] + container.intermediates.map(\.der)
+        let cached = cachedChain(of: container, certificates)
+        let chain = if let cached { cached } else { try chain(of: container, signer: signer) }
         try checkSignature(of: message)
+        if cached == nil { chains?.remember(chain, ofReceipt: certificates, now: verificationPolicy.now()) }
         let environment = try environment(of: container.unverified)
         try checkDevice(of: container)
         observer?.observe(chain.questions, signedAt: container.creationDate)
@@ -81,6 +84,14 @@ extension ProofChecks {
     ) throws(VerificationError) -> SigningChain {
         let date = date(of: container.unverified, now: container.creationDate)
         return try chain(leaf: signer, others: container.intermediates, trust: roots(), at: date)
+    }
+
+    /// The chain of these certificates, if it was verified recently. A record shows every check, so it needs the checks.
+    private func cachedChain(of container: ReceiptContainer, _ certificates: [[UInt8]]) -> SigningChain? {
+        guard recorder == nil, let chains else { return nil }
+        let now = verificationPolicy.now()
+        return chains.receiptChain(
+            of: certificates, at: date(of: container.unverified, now: container.creationDate).seconds, now: now)
     }
 
     func checkSignature(of message: SignedMessage) throws(VerificationError) {

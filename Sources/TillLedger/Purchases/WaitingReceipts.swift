@@ -101,7 +101,7 @@ public struct WaitingReceipts: Sendable {
                 return nil
             }
         }
-        return try await process(waiting, by: answer)
+        return try await process(waiting, receipt, by: answer)
     }
 
     /// The pauses grow: half the purchase's age, so that all its rows are due together.
@@ -115,7 +115,11 @@ public struct WaitingReceipts: Sendable {
     /// Processes the claims of each bearer, oldest first, until the ledger has decided. A bearer whose claims leave the
     /// purchase in quarantine does not block other bearers, and stays listed while Apple may learn of the purchase
     /// later.
-    private func process(_ waiting: WaitingProofTable.Stored, by answer: Answer) async throws -> Int {
+    ///
+    /// - Parameter receipt: the receipt of `waiting`, as this pass has verified it.
+    private func process(
+        _ waiting: WaitingProofTable.Stored, _ receipt: VerifiedPurchase, by answer: Answer
+    ) async throws -> Int {
         var done = 0
         let rows = try await ledger.database.read { connection in
             try WaitingProofTable(connection).list(waiting.transactionID, in: waiting.environment)
@@ -126,7 +130,8 @@ public struct WaitingReceipts: Sendable {
         for row in rows {
             // The ledger has already processed these claims; only an answer from Apple would add something.
             if !(isUnknown && row.isRecorded) {
-                guard let isDecided = try await isDecided(row, by: answer) else { continue }
+                let known = row.rowID == waiting.rowID ? receipt : nil
+                guard let isDecided = try await isDecided(row, known, by: answer) else { continue }
                 if isDecided { return done + (try await removeAll(row)) }
             }
             if next == nil {
@@ -154,7 +159,9 @@ public struct WaitingReceipts: Sendable {
     private static let unknownToApple = "Apple does not know the transaction yet"
 
     /// Processes the row. Nil if that fails now.
-    private func isDecided(_ row: WaitingProofTable.Stored, by answer: Answer) async throws -> Bool? {
+    private func isDecided(
+        _ row: WaitingProofTable.Stored, _ known: VerifiedPurchase?, by answer: Answer
+    ) async throws -> Bool? {
         guard let origin = PurchaseOrigin(row.submitter) else {
             try await postpone(row, "unknown caller \(row.submitter.name)")
             return nil
@@ -165,10 +172,10 @@ public struct WaitingReceipts: Sendable {
             switch answer {
             case .signed(let signed): outcome = try await processor.process(signed, from: origin)
             case .stated(let statement):
-                guard let receipt = try await receipt(of: row) else { return nil }
+                guard let receipt = try await receipt(of: row, known) else { return nil }
                 outcome = try await processor.process(receipt.stating(statement), from: origin)
             case .none:
-                guard let receipt = try await receipt(of: row) else { return nil }
+                guard let receipt = try await receipt(of: row, known) else { return nil }
                 outcome = try await processor.process(receipt, from: origin)
             }
         } catch let error as DatabaseError where !error.isRetryable {
@@ -193,7 +200,10 @@ public struct WaitingReceipts: Sendable {
     }
 
     /// Nil if it no longer exists, or cannot be verified now.
-    private func receipt(of row: WaitingProofTable.Stored) async throws -> VerifiedPurchase? {
+    private func receipt(
+        of row: WaitingProofTable.Stored, _ known: VerifiedPurchase? = nil
+    ) async throws -> VerifiedPurchase? {
+        if let known { return known }
         guard let bytes = try await ledger.database.read({ try WaitingProofTable($0).receipt(of: row.rowID) })
         else { return nil }
         do throws(ProofError) {

@@ -68,6 +68,9 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
     /// Whether its rows are hashed under the key, because they name persons.
     var namesPersons: Bool { self == .customers || self == .accountTokens }
 
+    /// The same of an event's row, which has a position only after its commit.
+    static let lastEvent: SQL = "SELECT coalesce(max(row_id), 0) AS last FROM outbox"
+
     /// What is sealed of one row.
     struct Row {
         let position: Int64

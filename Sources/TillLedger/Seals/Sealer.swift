@@ -22,8 +22,11 @@ public final class Sealer: Sendable {
     private let seen = Locked<Set<Gap>>([])
     /// The sum of all tables' last ids when nothing was left to seal.
     private let finished = Locked<Int64?>(nil)
-    /// Whether a pass has ended: from then on every row must be one that this process inserted.
-    private let hasBegun = Locked(false)
+    /// The times of the last passes. A row may be late while somebody sets the clock forward.
+    private let times = Locked<[Instant]>([])
+    private static let passesInMemory = 8
+    /// The last row of each table when this process began to seal: it must have inserted every later one.
+    private let begin = Locked<[SealedStream: Int64]?>(nil)
 
     public init() {}
 
@@ -48,17 +51,27 @@ public final class Sealer: Sendable {
     /// Seals everything that was committed before the call. Run by one server at a time.
     public func seal(_ ledger: Ledger) async throws -> Pass {
         guard let key = ledger.settings.sealKey else { return Pass() }
-        // A busy shop writes more events between two passes than one commit places.
-        while try await ledger.placeEvents() {}
-        let identity = try await ledger.identity()
-        let hasBegun = hasBegun.withLock { $0 }
-        if !hasBegun { try await recordFoundTokens(ledger) }
-        let round = Round(
-            key: key, ledger: identity.id, at: ledger.clock(), database: ledger.database, hasBegun: hasBegun)
-        var pass = Pass()
-        pass.lateRows = try await sealLateRows(ledger.database, round)
-        let total = try await ledger.database.read(Self.lastIDs)
+        let now = ledger.clock()
+        let since = lookBack(from: now)
+        var look = try await ledger.database.read { try Look($0, since: since) }
+        if look.hasUnplaced {
+            // A busy shop writes more events between two passes than one commit places.
+            while try await ledger.placeEvents() {}
+            look = try await ledger.database.read { try Look($0, since: since) }
+        }
+        let (total, late) = (look.last, look.late)
         let known = seen.withLock { $0 }
+        if late.isEmpty, known.isEmpty, finished.withLock({ $0 }) == total {
+            remember(now)
+            return Pass()
+        }
+        let identity = try await ledger.identity()
+        let round = Round(
+            key: key, ledger: identity.id, at: now, database: ledger.database,
+            begin: try await beginning(ledger))
+        var pass = Pass()
+        pass.lateRows = try await sealLateRows(late, ledger.database, round)
+        remember(now)
         if known.isEmpty, finished.withLock({ $0 }) == total { return pass }
         var (found, open) = (Set<Gap>(), Set(SealedStream.allCases))
         while !open.isEmpty {
@@ -81,7 +94,6 @@ public final class Sealer: Sendable {
         seen.withLock { [found] in $0 = found }
         let hasStopped = !pass.stopped.isEmpty
         finished.withLock { $0 = hasStopped ? nil : total }
-        self.hasBegun.withLock { $0 = true }
         return pass
     }
 
@@ -98,16 +110,50 @@ public final class Sealer: Sendable {
         }
     }
 
-    /// Late rows raise no last id; they are looked for while their gaps are young. One statement, because a pass that
-    /// finds nothing runs all day.
-    private static func lastIDs(_ connection: any Connection) throws -> Int64 {
-        try connection.first(SealedStream.lastIDs, []) { $0.integer("last") } ?? 0
+    private func beginning(_ ledger: Ledger) async throws -> [SealedStream: Int64] {
+        if let known = begin.withLock({ $0 }) { return known }
+        try await recordFoundTokens(ledger)
+        let ends = try await ledger.database.read { connection in
+            try Dictionary(uniqueKeysWithValues: SealedStream.allCases.map { stream in
+                let last = stream == .events ? SealedStream.lastEvent : stream.last
+                return (stream, try connection.first(last, []) { $0.integer("last") } ?? 0)
+            })
+        }
+        begin.withLock { $0 = ends }
+        return ends
+    }
+
+    /// From when on a gap may still be filled: an hour before now, and in any case since the last passes.
+    private func lookBack(from now: Instant) -> Instant {
+        let anHourAgo = now.adding(milliseconds: -Self.lateness)
+        return times.withLock { min($0.min() ?? anHourAgo, anHourAgo) }
+    }
+
+    private func remember(_ now: Instant) {
+        times.withLock { $0 = Array(($0 + [now]).suffix(Self.passesInMemory)) }
+    }
+
+    /// What a pass finds before it starts, in one read: passes that find nothing run all day.
+    private struct Look {
+        /// The sum of all tables' last ids. Late rows raise none; they are looked for while their gaps are young.
+        let last: Int64
+        let late: [(stream: SealedStream, position: Int64)]
+        let hasUnplaced: Bool
+
+        init(_ connection: any Connection, since: Instant) throws {
+            hasUnplaced = try OutboxTable(connection).hasUnplaced()
+            last = try connection.first(SealedStream.lastIDs, []) { $0.integer("last") } ?? 0
+            late = try SealTable(connection).recentGaps(since: since)
+        }
     }
 
     /// Seals rows that filled gaps, in a seal of their own.
-    private func sealLateRows(_ database: any Database, _ round: Round) async throws -> Int64 {
-        let since = round.at.adding(milliseconds: -Self.lateness)
-        let gaps = try await database.read { try SealTable($0).recentGaps(since: since) }
+    private func sealLateRows(
+        _ gaps: [(stream: SealedStream, position: Int64)], _ database: any Database, _ round: Round
+    ) async throws -> Int64 {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.skipsLateRows.isPlanted { return 0 }
+        #endif
         var rows: Int64 = 0
         for (stream, gaps) in Dictionary(grouping: gaps, by: \.stream) {
             let slice = try await database.read { try round.lateSlice(of: stream, gaps.map(\.position).sorted(), $0) }
@@ -125,8 +171,8 @@ private struct Round: Sendable {
     let ledger: UniqueID
     let at: Instant
     let database: any Database
-    /// Whether rows that this process did not insert are foreign; before, they are found.
-    let hasBegun: Bool
+    /// Rows behind these that this process did not insert are foreign; others are found.
+    let begin: [SealedStream: Int64]
 
     /// The next seals of several tables, and why the others have none.
     func slices(
@@ -160,7 +206,11 @@ private struct Round: Sendable {
         func skip(to position: Int64) {
             while next < position {
                 slice.missing.append(next)
-                if isOld(next), !slice.isStopped {
+                var isOver = isOld(next)
+                #if PLANTED_MISTAKES
+                    isOver = isOver || PlantedMistake.skipsLateRows.isPlanted
+                #endif
+                if isOver, !slice.isStopped {
                     chain.add(stream.gap(next))
                     slice.add(next, chain, isGap: true)
                 } else {
@@ -175,7 +225,7 @@ private struct Round: Sendable {
             next = row.position + 1
             guard !slice.isStopped else { return }
             let isOwn = own.contains(row.rowID)
-            if !isOwn, hasBegun {
+            if !isOwn, row.rowID > begin[stream] ?? 0 {
                 slice.foreign.append(row.position)
                 chain.add(stream.gap(row.position))
                 slice.add(row.position, chain, isGap: true)

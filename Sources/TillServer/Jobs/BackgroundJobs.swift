@@ -64,14 +64,19 @@ public struct BackgroundJobs: Sendable {
     /// The server as it is configured now.
     private let current: @Sendable () -> Server
     private let pause: @Sendable (Int64) async -> Void
+    private let rest: @Sendable (_ job: String, _ milliseconds: Int64) async -> Void
 
     /// Create this before the server answers its first request: a new webhook endpoint gets the events from then on.
     ///
     /// - Parameters:
     ///   - schema: the schema that the ledger was opened with; its backfills become a job.
     ///   - pause: returns after that many milliseconds, or at once when the calling task is cancelled.
-    public init(_ server: Server, schema: DatabaseSchema = .ledger, pause: @escaping @Sendable (Int64) async -> Void) {
-        self.init(current: { server }, schema: schema, pause: pause)
+    ///   - rest: the pause of a job between two passes; nil: `pause`.
+    public init(
+        _ server: Server, schema: DatabaseSchema = .ledger, pause: @escaping @Sendable (Int64) async -> Void,
+        rest: (@Sendable (_ job: String, _ milliseconds: Int64) async -> Void)? = nil
+    ) {
+        self.init(current: { server }, schema: schema, pause: pause, rest: rest)
     }
 
     /// For a server whose configuration changes without a restart.
@@ -79,7 +84,8 @@ public struct BackgroundJobs: Sendable {
     /// - Parameter current: the server as it is configured now. Each pass asks once, and ends with the same answer.
     public init(
         current: @escaping @Sendable () -> Server, schema: DatabaseSchema = .ledger,
-        pause: @escaping @Sendable (Int64) async -> Void
+        pause: @escaping @Sendable (Int64) async -> Void,
+        rest: (@Sendable (_ job: String, _ milliseconds: Int64) async -> Void)? = nil
     ) {
         let startedAt = current().clock()
         let deliveries = Job(name: Self.webhooks, interval: Self.webhookInterval) { server in
@@ -89,6 +95,7 @@ public struct BackgroundJobs: Sendable {
         current().jobHistory.expect(all.compactMap { job in job.interval.map { (job.name, $0) } })
         self.current = current
         self.pause = pause
+        self.rest = rest ?? { await pause($1) }
     }
 
     private var server: Server { current() }
@@ -146,7 +153,7 @@ public struct BackgroundJobs: Sendable {
                 }
             }
             guard let interval = job.interval else { return }
-            await pause(interval)
+            await rest(job.name, interval)
         }
     }
 

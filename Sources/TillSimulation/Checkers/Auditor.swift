@@ -72,10 +72,14 @@ final class Auditor: @unchecked Sendable {
         check(snapshot.0, against: bought)
         let granted = snapshot.0.entries.values.compactMap { entry in entry.grantUser.map { (entry.id, $0) } }
         grantees = Dictionary(granted, uniquingKeysWith: { first, _ in first })
-        for violation in snapshot.1 {
+        complain(snapshot.1)
+        check(snapshot.2, against: bought)
+    }
+
+    func complain(_ violations: [AuditViolation]) {
+        for violation in violations {
             complain(Self.kind(of: violation.rule), violation.text.en, about: [violation.about])
         }
-        check(snapshot.2, against: bought)
     }
 
     /// The rules of every ledger, in the words of the simulation.
@@ -86,7 +90,8 @@ final class Auditor: @unchecked Sendable {
         case .grantedOnce: .grantedTwice
         case .proofs: .dropped
         case .finishTasks: .finishedTooEarly
-        case .grants, .events, .paidOrders, .references, .states, .owners, .merges, .accountTokens, .seals: .torn
+        case .grants, .events, .paidOrders, .references, .states, .owners, .merges, .accountTokens: .torn
+        case .seals: .badSeal
         }
     }
 

@@ -34,6 +34,8 @@ public struct Violation: Sendable, Hashable {
         case delayedByThief = "delayed_by_thief"
         /// The app's backend missed an event, or received another one or another order.
         case eventMismatch = "event_mismatch"
+        /// A row of the books has no seal, or is not as it was sealed.
+        case badSeal = "bad_seal"
         /// The ledger differs from Apple's records: a repeated, old or late copy changed a processed purchase
         /// (invariant 8), or a purchase never arrived.
         case drift

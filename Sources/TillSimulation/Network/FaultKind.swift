@@ -58,8 +58,13 @@ final class FaultLog: @unchecked Sendable {
     private var left: Int
     private let rates: [FaultKind: Double]
     private let seed: UInt64
-    private var streams: [String: SeededRandom] = [:]
+    private var streams: [Stream: SeededRandom] = [:]
     private let note: (FaultKind, String) -> Void
+
+    private struct Stream: Hashable {
+        let kind: FaultKind
+        let place: String
+    }
 
     init(
         seed: UInt64, rates: [FaultKind: Double], limit: Int = .max, note: @escaping (FaultKind, String) -> Void
@@ -73,8 +78,9 @@ final class FaultLog: @unchecked Sendable {
     /// Whether a fault occurs here and now, drawn from a separate stream for each kind and place.
     func occurs(_ kind: FaultKind, at place: String, _ detail: @autoclosure () -> String = "") -> Bool {
         guard !isQuiet, let rate = rates[kind], rate > 0 else { return false }
-        let stream = "\(kind.rawValue) \(place)"
-        let occurs = streams[stream, default: SeededRandom(seed: seed, stream: stream)].chance(rate)
+        let occurs = streams[
+            Stream(kind: kind, place: place), default: SeededRandom(seed: seed, stream: "\(kind.rawValue) \(place)")
+        ].chance(rate)
         guard occurs, left > 0 else { return false }
         record(kind, "\(place) \(detail())")
         return true

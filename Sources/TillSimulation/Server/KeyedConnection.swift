@@ -48,10 +48,9 @@ final class KeyedConnection: Connection {
         }
         // A row that this body made is visible to no other body.
         guard !kinds.isEmpty, attempt.drawn[table] == nil else { return }
-        let keys = attempt.keys.union(attempt.undeclared)
         precondition(
-            keys.contains { kinds.contains($0.kind) },
-            "a write of \(keys.sorted()) changes \(table), which is guarded by \(kinds.sorted()): \(sql)")
+            attempt.keys.contains { kinds.contains($0.kind) } || attempt.undeclared.contains { kinds.contains($0.kind) },
+            "a write of \(attempt.keys.union(attempt.undeclared).sorted()) changes \(table), which is guarded by \(kinds.sorted()): \(sql)")
     }
 }
 

@@ -28,11 +28,14 @@ final class ServerHost: @unchecked Sendable {
     private let parts: SimulationContext
     private let terms: Terms
     private let disk: CrashableDisk
+    /// For all starts: it remembers statements.
+    private let tables = GuardedTables()
     private var run: Run?
     private var runs = 0
     private var lastAsked = SimulatedWorld.start
     private var random: SeededRandom
     private let entropy: Entropy
+    private let lateness: Lateness
     private let watch: Watch
     /// The error of its clock, in milliseconds.
     private(set) var clockError: Int64 = 0
@@ -69,6 +72,7 @@ final class ServerHost: @unchecked Sendable {
         disk = CrashableDisk(seed: parts.seed)
         random = SeededRandom(seed: parts.seed, stream: "server")
         entropy = Entropy(parts.seed, "server")
+        lateness = Lateness(seed: parts.seed)
     }
 
     // MARK: Lifecycle
@@ -96,15 +100,17 @@ final class ServerHost: @unchecked Sendable {
             #endif
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
             let stepped = SteppedDatabase(
-                ledger, faults: parts.faults, pause: { [parts] in await parts.scheduler.pause($0) },
-                isWritten: watch.isWritten)
+                ledger, tables: tables, faults: parts.faults, lateness: lateness,
+                pause: { [parts] in await parts.scheduler.pause($0) }, isWritten: watch.isWritten)
             let run = Run(process, ledger, try server(on: stepped, in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
             parts.log.record(process.name, "starts")
             process.spawn { [self] in
                 await watch.isOpened(ledger)
-                await BackgroundJobs(run.server) { await self.rest($0) }.run()
+                await BackgroundJobs(
+                    run.server, pause: { await self.rest($0) }, rest: { await self.rest($1, after: $0) }
+                ).run()
             }
             lookAtPower()
         } catch {
@@ -117,9 +123,27 @@ final class ServerHost: @unchecked Sendable {
     /// The pause between two runs of a job: longer than in reality, and much longer without requests, because otherwise
     /// most of a virtual week would be empty job runs.
     private func rest(_ milliseconds: Int64) async {
-        let isQuiet = parts.scheduler.now.milliseconds - lastAsked.milliseconds > 600_000
         await parts.scheduler.pause(max(milliseconds * terms.leisure, isQuiet ? 3_600_000 : 240_000))
     }
+
+    /// Jobs that have nothing to do in any world: no sandbox and no dry run exists here.
+    private static let idle: Set<String> = ["dryRuns"]
+    /// Jobs that only compare or shorten what is there.
+    private static let unhurried: Set<String> = ["walletCheck", "proofCompression"]
+    /// A gap between sealed rows is looked at for an hour, so the sealer passes more than once in that time.
+    private static let sealing = (usual: Int64(600_000), quiet: Int64(1_500_000))
+
+    private func rest(_ milliseconds: Int64, after job: String) async {
+        if job == "seals" {
+            return await parts.scheduler.pause(isQuiet ? Self.sealing.quiet : Self.sealing.usual)
+        }
+        if Self.idle.contains(job) || job.hasPrefix("sandbox") || Self.unhurried.contains(job) && isQuiet {
+            return await parts.scheduler.pause(max(milliseconds * terms.leisure, 6 * 3_600_000))
+        }
+        await rest(milliseconds)
+    }
+
+    private var isQuiet: Bool { parts.scheduler.now.milliseconds - lastAsked.milliseconds > 600_000 }
 
     private func server(on ledger: any Database, in process: SimulatedProcess) throws -> Server {
         let scheduler = parts.scheduler

@@ -11,25 +11,25 @@ final class SteppedDatabase: Database {
     /// The greatest row id of an event that was committed, and of one that had its position.
     private let feed = FeedProgress()
     private let rowIDs = DrawnRowIDs()
-    private let tables = GuardedTables()
+    private let tables: GuardedTables
+    private let lateness: Lateness
 
     /// Called after each commit, before its caller continues, with the row ids of the events that it may hold.
     typealias IsWritten = @Sendable (any Database, _ events: [Int64]) async -> Void
 
-    /// Milliseconds after which a late body commits, whatever others have done, and how often it looks at that.
-    private static let lateness = (most: Int64(600_000), step: Int64(5_000))
-    /// How many steps of other tasks a body lets pass whose rows no feed lists.
-    private static let steps = 60
     /// With its keys declared a body finds what it found before, and perhaps more.
     private static let mostRuns = 5
 
     /// - Parameters:
+    ///   - tables: may be shared by all starts of a server.
     ///   - faults: whether a body runs again, is late, or stays in doubt.
     ///   - pause: waits for milliseconds of virtual time.
     init(
-        _ inner: any Database, faults: FaultLog, pause: @escaping @Sendable (Int64) async -> Void,
-        isWritten: @escaping IsWritten
+        _ inner: any Database, tables: GuardedTables = GuardedTables(), faults: FaultLog, lateness: Lateness,
+        pause: @escaping @Sendable (Int64) async -> Void, isWritten: @escaping IsWritten
     ) {
+        self.tables = tables
+        self.lateness = lateness
         self.pause = pause
         self.inner = inner
         self.faults = faults
@@ -64,14 +64,16 @@ final class SteppedDatabase: Database {
     /// Until a reader of the feed may have passed the row ids of a body that has not committed.
     private func letOthersCommit(after event: Int64?) async {
         guard let event else {
-            for _ in 0..<Self.steps { await Task.yield() }
+            for _ in 0..<Lateness.steps { await Task.yield() }
             return
         }
         var waited: Int64 = 0
-        while feed.placed <= event, waited < Self.lateness.most {
-            await pause(Self.lateness.step)
-            waited += Self.lateness.step
+        while feed.placed <= event, waited < Lateness.most {
+            await pause(Lateness.step)
+            waited += Lateness.step
         }
+        let further = lateness.further()
+        if further > 0 { await pause(further) }
     }
 
     /// Runs a body until it has declared every key that it needs.
@@ -121,7 +123,26 @@ final class SteppedDatabase: Database {
         return try await inner.read(body)
     }
 
+    func insertedRows(of table: StaticString) -> [ClosedRange<Int64>]? { inner.insertedRows(of: table) }
+
     func close() async { await inner.close() }
+}
+
+/// How long late bodies stay open.
+// @unchecked: all tasks of one simulated world run on one thread.
+final class Lateness: @unchecked Sendable {
+    /// Milliseconds after which a late body commits, whatever others have done, and how often it looks at that.
+    static let most: Int64 = 600_000
+    static let step: Int64 = 5_000
+    /// How many steps of other tasks a body lets pass whose rows no feed lists.
+    static let steps = 60
+
+    private var random: SeededRandom
+
+    init(seed: UInt64) { random = SeededRandom(seed: seed, stream: "lateness of rows") }
+
+    /// Milliseconds after others have passed the body's rows: sometimes so many that these count as rolled back.
+    func further() -> Int64 { random.chance(0.25) ? random.between(60_000, 1_800_000) : 0 }
 }
 
 // @unchecked: all tasks of one simulated world run on one thread.

@@ -19,25 +19,30 @@ public struct Store: Sendable {
 
     /// Changes the store. Everything already due happens first, so a caller never acts on an outdated state.
     func change<Value: Sendable>(_ body: @escaping @Sendable (StoreChange) throws -> Value) async throws -> Value {
-        try await catchUp()
         let (clock, configuration, entropy) = (clock, configuration, entropy)
-        let value = try await database.write { connection in
-            let now = clock.now
-            // Few entries fall due after `catchUp`, so this write performs them itself.
-            while let entry = try Schedule.next(by: now, connection) {
-                try Self.perform(entry, connection, configuration, entropy)
+        while true {
+            let value: Value? = try await database.write { connection in
+                let now = clock.now
+                guard try Self.performDue(by: now, connection, configuration, entropy) else { return nil }
+                return try body(
+                    StoreChange(connection: connection, now: now, configuration: configuration, entropy: entropy))
             }
-            return try body(
-                StoreChange(connection: connection, now: now, configuration: configuration, entropy: entropy))
+            notifications.wake()
+            if let value { return value }
         }
-        notifications.wake()
-        return value
     }
 
     /// Reads the store as it is now.
     func ask<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
-        try await catchUp()
-        return try await database.read(body)
+        let clock = clock
+        while true {
+            let value: Value? = try await database.read { connection in
+                guard try Schedule.next(by: clock.now, connection) == nil else { return nil }
+                return try body(connection)
+            }
+            if let value { return value }
+            try await catchUp()
+        }
     }
 
     /// Performs everything that is due, each entry at its own moment, in order.
@@ -46,14 +51,25 @@ public struct Store: Sendable {
         while try await database.read({ try Schedule.next(by: clock.now, $0) }) != nil {
             let (configuration, entropy) = (configuration, entropy)
             try await database.write { connection in
-                // A bound per commit: a store that was off for long may catch up on a year of a thousand customers.
-                for _ in 0..<256 {
-                    guard let entry = try Schedule.next(by: clock.now, connection) else { return }
-                    try Self.perform(entry, connection, configuration, entropy)
-                }
+                _ = try Self.performDue(by: clock.now, connection, configuration, entropy)
             }
             notifications.wake()
         }
+    }
+
+    /// Performs what is due, within a bound for one commit: a store that was off for long may catch up on a year of a
+    /// thousand customers.
+    ///
+    /// - Returns: whether nothing more is due.
+    private static func performDue(
+        by now: Instant, _ connection: any Connection, _ configuration: EmulatorConfiguration,
+        _ entropy: @escaping @Sendable (Int) -> [UInt8]
+    ) throws -> Bool {
+        for _ in 0..<256 {
+            guard let entry = try Schedule.next(by: now, connection) else { return true }
+            try perform(entry, connection, configuration, entropy)
+        }
+        return false
     }
 
     /// Removes an entry from the schedule and performs it at its own moment. Performing it may schedule the next one.

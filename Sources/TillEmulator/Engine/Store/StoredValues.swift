@@ -1,5 +1,6 @@
 import TillBilling
 import TillSQL
+import TillThreads
 
 /// The store's settings: texts by name.
 enum SettingTable {
@@ -102,10 +103,27 @@ enum StoredDocument {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
+    private struct Key: Hashable {
+        let type: ObjectIdentifier
+        let text: String
+    }
+
+    /// Documents that were read before. Devices read their account's subscriptions every second, and each purchase reads
+    /// its product; both seldom change.
+    private static let known = Locked<[Key: any Sendable]>([:])
+    private static let knownLimit = 512
+
     /// - Throws: `DatabaseError` with kind `corrupt` for a text that this version can't read.
-    static func read<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
+    static func read<Value: Decodable & Sendable>(_ type: Value.Type, from text: String) throws -> Value {
+        let key = Key(type: ObjectIdentifier(type), text: text)
+        if let value = known.withLock({ $0[key] }) as? Value { return value }
         do {
-            return try JSONDecoder().decode(type, from: Data(text.utf8))
+            let value = try JSONDecoder().decode(type, from: Data(text.utf8))
+            known.withLock { known in
+                if known.count >= knownLimit { known.removeAll(keepingCapacity: true) }
+                known[key] = value
+            }
+            return value
         } catch {
             throw DatabaseError(.corrupt, "the emulator's database holds a \(type) that can't be read: \(error)")
         }

@@ -66,12 +66,11 @@ final class StolenData: @unchecked Sendable {
 
     // MARK: Observed requests
 
-    func observe(_ request: HTTPRequest) {
+    func observe(_ request: HTTPRequest, _ proof: ObservedProof?) {
         guard request.method == .post, let user = SimulatedShop.user(of: request) else { return }
         switch request.path {
         case "/v1/orders": observeOrder(request, of: user)
-        case "/v1/transactions": observeProof(request, of: user)
-        default: return
+        default: if let proof { observe(proof, of: user) }
         }
     }
 
@@ -84,11 +83,10 @@ final class StolenData: @unchecked Sendable {
         if let device = Self.text(members["phoneId"] ?? members["deviceId"]) { note(device: device, of: user) }
     }
 
-    private func observeProof(_ request: HTTPRequest, of user: String) {
-        guard let members = Self.members(request.body) else { return }
+    private func observe(_ proof: ObservedProof, of user: String) {
+        let members = proof.members
         var known: Purchase
-        if let signed = Self.text(members["signedTransaction"]), let payload = Mallory.payload(of: signed),
-            let id = Self.text(payload["transactionId"]), let product = Self.text(payload["productId"])
+        if let signed = proof.signed, let payload = proof.payload, let id = Self.text(payload["transactionId"]), let product = Self.text(payload["productId"])
         {
             known = Purchase(owner: user, product: product, transaction: id, signed: signed)
             known.hasNoToken = !Mallory.hasToken(payload)
@@ -115,5 +113,21 @@ final class StolenData: @unchecked Sendable {
     static func text(_ value: JSONValue?) -> String? {
         guard case .string(let text)? = value else { return nil }
         return text
+    }
+}
+
+/// A proof on its way to the server, read once for all who read along.
+struct ObservedProof {
+    let members: [String: JSONValue]
+    let signed: String?
+    /// The payload of the signed transaction.
+    let payload: [String: JSONValue]?
+
+    /// Nil for a request that submits no proof.
+    init?(_ request: HTTPRequest) {
+        guard request.path == "/v1/transactions", let members = StolenData.members(request.body) else { return nil }
+        self.members = members
+        signed = StolenData.text(members["signedTransaction"])
+        payload = signed.flatMap(Mallory.payload)
     }
 }
