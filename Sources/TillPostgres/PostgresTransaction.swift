@@ -202,7 +202,8 @@ final class PostgresTransaction {
         return reads.map { statements in
             var facts: Facts = [:]
             for statement in statements {
-                if let rows = results.popFirst() { facts[statement] = (.read(rows), handle.text(of: statement.sql).tables) }
+                guard let rows = results.popFirst() else { continue }
+                facts[statement] = (.read(rows), handle.text(of: statement.sql).tables)
             }
             return facts
         }

@@ -1,10 +1,10 @@
 import Foundation
+import Testing
 import TillAPI
 import TillBilling
 import TillCrypto
 import TillLedger
 import TillThreads
-import Testing
 
 @testable import till
 
@@ -12,6 +12,7 @@ import Testing
 private final class SlowApple: ImportDestination {
     private let state: Locked<(silent: Int, asked: [[Int64]])>
     private let code: String
+    let batch = 250
 
     init(silent: Int, code: String = "outage") {
         state = Locked((silent, []))

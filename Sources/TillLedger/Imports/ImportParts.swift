@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// A batch in parts that share no customer, chain, order or transaction: their order decides nothing, so a database with
-/// several writers may record them at once. Within a part the rows stay in their order.
+/// A batch in parts that share no customer, chain, order or transaction: their order decides nothing, so a database
+/// with several writers may record them at once. Within a part the rows stay in their order.
 struct ImportParts {
     /// Of each part: the indices of its rows.
     let parts: [[Int]]
@@ -63,7 +63,10 @@ extension ImportRecorder {
         case .refused, .waiting: []
         case .purchases(let all): all.flatMap { reads(of: $0, processor, run) }
         case .balance(let balance):
-            [CustomerTable.finding(balance.user), ImportedRowTable.findingBalances(of: balance.user, in: run.environment)]
+            [
+                CustomerTable.finding(balance.user),
+                ImportedRowTable.findingBalances(of: balance.user, in: run.environment),
+            ]
         case .accountToken(let token, let user):
             [AccountTokenTable.finding(token), OrderTable.finding(token), CustomerTable.finding(user)]
         }

@@ -198,8 +198,8 @@ package struct ImportTable {
     func end(_ rowID: Int64, _ counts: ImportCounts, at now: Instant) throws {
         try connection.write(
             """
-            UPDATE imports SET ended_at = ?2, row_count = ?3, unchanged = ?4, refused = ?5, imported = (SELECT count(*) \
-            FROM imported_purchases WHERE import_row_id = ?1) + (SELECT count(*) FROM imported_balances WHERE \
+            UPDATE imports SET ended_at = ?2, row_count = ?3, unchanged = ?4, refused = ?5, imported = (SELECT \
+            count(*) FROM imported_purchases WHERE import_row_id = ?1) + (SELECT count(*) FROM imported_balances WHERE \
             import_row_id = ?1) + (SELECT count(*) FROM imported_tokens WHERE import_row_id = ?1) WHERE row_id = ?1
             """,
             [

@@ -9,8 +9,9 @@ import TillSQL
 package struct LedgerImport: Sendable {
     private let ledger: Ledger
     private var processor: PurchaseProcessor { ledger.intake.processor }
-    /// Rows that are recorded together.
-    package static let batch = 250
+    /// Rows that are recorded together. Several writers share more of them, none of which waits for one long commit.
+    package static func batch(isShared: Bool) -> Int { isShared ? 500 : 250 }
+    package var batch: Int { Self.batch(isShared: ledger.database.isShared) }
     /// Rows of a dry run that read together, where queries are round trips.
     private static let readTogether = 16
 

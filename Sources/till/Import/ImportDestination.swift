@@ -14,6 +14,8 @@ import TillServer
 
 /// The ledger into which a command imports: its own, or that of the server that holds it.
 protocol ImportDestination: Sendable {
+    /// Rows of one request or commit.
+    var batch: Int { get }
     func begin(_ file: ImportedFile) async throws -> LedgerImportReply
     /// Verifies proofs, where that can happen before the rows are recorded.
     func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async throws -> PreparedImportRows
@@ -34,6 +36,7 @@ struct LocalImport: ImportDestination {
     private let work: LedgerImport
     private let ledger: Ledger
     private static let actor = "till"
+    var batch: Int { work.batch }
 
     init(_ ledger: Ledger, verify: ImportVerification) throws {
         work = try LedgerImport(ledger, verify: verify)
@@ -89,6 +92,8 @@ struct LocalImport: ImportDestination {
 struct ServerImport: ImportDestination {
     let client: ServerClient
     let verify: ImportVerification
+    /// Its database is unknown here.
+    let batch = LedgerImport.batch(isShared: false)
 
     func begin(_ file: ImportedFile) async throws -> LedgerImportReply {
         try await post(

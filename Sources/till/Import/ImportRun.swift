@@ -32,7 +32,7 @@ struct ImportRun {
     func run() async throws -> Report {
         let reader = try ImportFileReader(path)
         let name = String(path.split(separator: "/").last ?? "file")
-        var rows = try reader.next(LedgerImport.batch, bytes: Self.batchBytes)
+        var rows = try reader.next(destination.batch, bytes: Self.batchBytes)
         try requireFormat(of: rows, reader)
         var report = Report()
         if !isDry {
@@ -43,7 +43,7 @@ struct ImportRun {
         var seen: [Int: Int] = [:]
         var prepared = isDry ? nil : try await destination.prepare(rows, as: format)
         while !rows.isEmpty {
-            let next = try reader.next(LedgerImport.batch, bytes: Self.batchBytes)
+            let next = try reader.next(destination.batch, bytes: Self.batchBytes)
             var outcomes: [ImportOutcomeReply]
             if let run = report.run, let now = prepared {
                 async let following = destination.prepare(next, as: format)

@@ -106,7 +106,8 @@ import TillLedger
             #expect(try await shop.points(of: "ann") == 0)
             line.outage = nil
             line.answer = AppleResponse(
-                status: 429, headers: [.init("Content-Type", "application/json")], body: Array(#"{"errorCode":4290000}"#.utf8))
+                status: 429, headers: [.init("Content-Type", "application/json")],
+                body: Array(#"{"errorCode":4290000}"#.utf8))
             #expect(try await imports.check(rows, as: .till).waiting == 1)
             line.answer = nil
             shop.time.advance(seconds: 7_200)

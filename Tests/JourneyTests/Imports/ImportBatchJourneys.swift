@@ -8,8 +8,8 @@ import TillTestDatabases
 
 @testable import TillServer
 
-/// Rows of one batch depend on each other: the same transaction twice, a renewal before its purchase, an opening balance
-/// after purchases, one order for two of them.
+/// Rows of one batch depend on each other: the same transaction twice, a renewal before its purchase, an opening
+/// balance after purchases, one order for two of them.
 @Suite("A batch of an import") struct ImportBatchJourneys {
     private static let monthly = "com.example.learn.monthly"
     private static let users = ["ann", "ben", "cat", "dan", "eve", "fay", "gus", "hal", "thief"]
@@ -26,9 +26,10 @@ import TillTestDatabases
         try await shop.ledger.read { connection in
             let transactions = try connection.query(
                 """
-                SELECT t.id, t.original_id, t.product, t.state, t.purchased_at, o.id_source, o.status, o.moves, u.user_id, \
-                b.basis, i.line, i.is_signed, (SELECT count(*) FROM evidence e WHERE e.transaction_row_id = t.row_id) AS \
-                notes, (SELECT count(*) FROM transactions x WHERE x.order_row_id = t.order_row_id) AS paid, (SELECT \
+                SELECT t.id, t.original_id, t.product, t.state, t.purchased_at, o.id_source, o.status, o.moves, \
+                u.user_id, b.basis, i.line, i.is_signed, (SELECT count(*) FROM evidence e WHERE \
+                e.transaction_row_id = t.row_id) AS notes, (SELECT count(*) FROM transactions x WHERE \
+                x.order_row_id = t.order_row_id) AS paid, (SELECT \
                 count(*) FROM subscription_periods p WHERE p.transaction_row_id = t.row_id) AS periods, (SELECT \
                 CAST(coalesce(sum(p.amount), 0) AS BIGINT) FROM postings p WHERE p.grant_row_id = t.row_id) AS points \
                 FROM transactions t LEFT JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN grants g ON \
@@ -47,9 +48,10 @@ import TillTestDatabases
             }
             let wallets = try connection.query(
                 """
-                SELECT c.user_id, c.kind, (SELECT count(*) FROM postings p WHERE p.customer_id = c.customer_id) AS entries, \
-                (SELECT CAST(coalesce(sum(b.amount), 0) AS BIGINT) FROM balances b WHERE b.customer_id = c.customer_id) AS \
-                points, (SELECT count(*) FROM imported_tokens t WHERE t.customer_id = c.customer_id) AS tokens FROM \
+                SELECT c.user_id, c.kind, (SELECT count(*) FROM postings p WHERE p.customer_id = c.customer_id) AS \
+                entries, (SELECT CAST(coalesce(sum(b.amount), 0) AS BIGINT) FROM balances b WHERE b.customer_id = \
+                c.customer_id) AS points, (SELECT count(*) FROM imported_tokens t WHERE t.customer_id = \
+                c.customer_id) AS tokens FROM \
                 customers c ORDER BY c.user_id
                 """, []
             ) { row in
@@ -151,7 +153,7 @@ import TillTestDatabases
         return (outcomes, all)
     }
 
-    @Test("A batch whose rows depend on each other ends as the same rows one by one (R7)", arguments: [0, 1, 2, 3] as [UInt64])
+    @Test("A batch whose rows depend on each other ends as the same rows one by one (R7)", arguments: UInt64(0)...2)
     func dependent(_ seed: UInt64) async throws {
         let time = TestClock()
         var (all, root): ([JSONValue], [UInt8]) = ([], [])
