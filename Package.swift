@@ -238,7 +238,7 @@ let package = Package(
             name: "TillCommandTests",
             dependencies: [
                 "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillHTTP",
-                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillEmulator", "CTillSQLite",
+                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillEmulator", "CTillSQLite", "TillAPI",
             ]
         ),
         .testTarget(

@@ -29,10 +29,13 @@ public struct ImportRowBody: Codable, Sendable {
 public struct ImportRowsBody: Codable, Sendable {
     /// Only for a check.
     public var format: String?
+    /// `first` or `later`, which is the default: when Apple is asked about rows without a signature.
+    public var verify: String?
     public let rows: [ImportRowBody]
 
-    public init(format: String? = nil, rows: [ImportRowBody]) {
+    public init(format: String? = nil, verify: String? = nil, rows: [ImportRowBody]) {
         self.format = format
+        self.verify = verify
         self.rows = rows
     }
 }
@@ -67,9 +70,9 @@ public struct UndoImportBody: Codable, Sendable {
 /// How one row ended; a receipt has one for each of its purchases.
 public struct ImportOutcomeReply: Codable, Sendable, Hashable {
     public let line: Int64
-    /// `imported`, `unchanged` or `refused`.
+    /// `imported`, `unchanged`, `refused`, or `waiting`: Apple has not answered, so send the row again.
     public let outcome: String
-    /// Why it is refused: stable, for programs.
+    /// Why it is refused or waits: stable, for programs.
     public let code: String?
     public let sentence: LocalizedText?
     /// A transaction's id, a kind of points or a token.

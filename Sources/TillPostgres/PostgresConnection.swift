@@ -59,7 +59,22 @@ final class PostgresConnection: Connection {
         let name = "\(table)"
         drawn[name, default: 0] += count
         if let ids = transaction.takeIDs(count, of: name) { return ids }
-        return PostgresTransaction.ids(try exchange([transaction.draw(count, of: name)], transaction)[0])
+        // A body that has drawn many will draw more: as many again come in one exchange.
+        let most = max(count, min(drawn[name, default: 0], Self.mostDrawn))
+        let ids = PostgresTransaction.ids(try exchange([transaction.draw(most, of: name)], transaction)[0])
+        transaction.addIDs(Array(ids.dropFirst(count)), of: name)
+        return Array(ids.prefix(count))
+    }
+
+    private static let mostDrawn = 64
+
+    func drawKey(of table: StaticString) throws -> Int64? {
+        try usable().handle.loadKeyColumns(of: "\(table)")
+        return try drawID(of: table)
+    }
+
+    func keep(_ result: StatementResult, for statement: Statement) {
+        transaction?.keep(.written(result), of: statement)
     }
 
     func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
@@ -92,7 +107,7 @@ final class PostgresConnection: Connection {
         let new = try statements().filter { transaction.fetched($0) == nil }
         let commands = try new.map { try command($0.sql, $0.values, transaction) }
         let results = try exchange(commands, transaction)
-        for (statement, result) in zip(new, results) { transaction.keep(result, of: statement) }
+        for (statement, result) in zip(new, results) { transaction.keep(.read(result), of: statement) }
     }
 
     func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
@@ -115,7 +130,7 @@ final class PostgresConnection: Connection {
         let command = try command(sql, values, transaction)
         let result = try exchange([command], transaction)[0]
         // A body that writes has its keys to itself: what it reads stays so until it changes it.
-        if !isReading, result.rowCount <= Self.mostKeptRows { transaction.keep(result, of: statement) }
+        if !isReading, result.rowCount <= Self.mostKeptRows { transaction.keep(.read(result), of: statement) }
         return try result.rows(of: sql, read)
     }
 

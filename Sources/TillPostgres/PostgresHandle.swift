@@ -364,6 +364,9 @@ final class PostgresHandle {
         keyColumns = Dictionary(keys, uniquingKeysWith: { first, _ in first })
     }
 
+    /// The column whose values the database draws from a sequence.
+    func keyColumn(of table: String) -> String { keyColumns[table] ?? "row_id" }
+
     /// The tables may be newer than this session.
     func loadKeyColumns(of table: String) throws(DatabaseError) {
         if keyColumns[table] == nil { try readKeyColumns() }

@@ -28,7 +28,19 @@ final class PostgresTransaction {
     private var fetched: Facts = [:]
 
     /// Rows by query.
-    typealias Facts = [Statement: (rows: ResultSet, tables: Set<String>)]
+    typealias Facts = [Statement: (rows: KnownRows, tables: Set<String>)]
+
+    enum KnownRows {
+        case read(ResultSet)
+        case written(StatementResult)
+
+        func rows<Value>(of sql: SQL, _ read: (any Row) throws -> Value) throws -> [Value] {
+            switch self {
+            case .read(let rows): try rows.rows(of: sql, read)
+            case .written(let rows): try rows.rows(read)
+            }
+        }
+    }
 
     /// Ids of new rows by table that no body has used yet. They end with the transaction: drawn after its keys were
     /// locked, the ids of rows that share a key follow the order of the commits.
@@ -190,7 +202,8 @@ final class PostgresTransaction {
         return reads.map { statements in
             var facts: Facts = [:]
             for statement in statements {
-                if let rows = results.popFirst() { facts[statement] = (rows, handle.text(of: statement.sql).tables) }
+                guard let rows = results.popFirst() else { continue }
+                facts[statement] = (.read(rows), handle.text(of: statement.sql).tables)
             }
             return facts
         }
@@ -199,11 +212,11 @@ final class PostgresTransaction {
     /// The next body begins with these rows.
     func know(_ facts: Facts) { fetched = facts }
 
-    func keep(_ result: ResultSet, of statement: Statement) {
-        fetched[statement] = (result, handle.text(of: statement.sql).tables)
+    func keep(_ rows: KnownRows, of statement: Statement) {
+        fetched[statement] = (rows, handle.text(of: statement.sql).tables)
     }
 
-    func fetched(_ statement: Statement) -> ResultSet? { fetched.isEmpty ? nil : fetched[statement]?.rows }
+    func fetched(_ statement: Statement) -> KnownRows? { fetched.isEmpty ? nil : fetched[statement]?.rows }
 
     // MARK: Row ids
 
@@ -214,7 +227,7 @@ final class PostgresTransaction {
         return Array(known.prefix(count))
     }
 
-    private func addIDs(_ ids: [Int64], of table: String) { drawn[table, default: []] += ids }
+    func addIDs(_ ids: [Int64], of table: String) { drawn[table, default: []] += ids }
 
     static func ids(_ result: ResultSet) -> [Int64] {
         (0..<Int32(result.rowCount)).compactMap { result.integer($0, 0) }
@@ -230,8 +243,8 @@ final class PostgresTransaction {
     func draw(_ count: Int, of table: String) -> Command {
         handle.command(
             """
-            SELECT nextval(pg_get_serial_sequence(?1, 'row_id')::regclass) AS id FROM generate_series(1::bigint, ?2)
-            """, [.text(table), .integer(Int64(count))])
+            SELECT nextval(pg_get_serial_sequence(?1, ?2)::regclass) AS id FROM generate_series(1::bigint, ?3)
+            """, [.text(table), .text(handle.keyColumn(of: table)), .integer(Int64(count))])
     }
 
     // MARK: The end

@@ -71,6 +71,14 @@ public protocol Connection: AnyObject {
     /// the rows are written; an id that no row uses stays free or is skipped.
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64]
 
+    /// Draws the key of one new row of any table whose key the database gives. Nil where asking for it saves nothing:
+    /// the row then gets its key when it is inserted.
+    func drawKey(of table: StaticString) throws -> Int64?
+
+    /// Answers the equal `query` with what the body has just written, until it changes one of the query's tables.
+    /// Drivers for which a query is no round trip read the row instead.
+    func keep(_ result: StatementResult, for statement: Statement)
+
     /// Runs statements one after another and returns one result for each, in order. After a statement fails, the rest
     /// are not run. A driver sends as many statements as it can in one exchange, so pass statements together when they
     /// do not need each other's results.
@@ -102,6 +110,10 @@ extension Connection {
     public func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) { try execute(sql, values) }
 
     public func prefetch(_ statements: () throws -> [Statement]) throws {}
+
+    public func drawKey(of table: StaticString) throws -> Int64? { nil }
+
+    public func keep(_ result: StatementResult, for statement: Statement) {}
 
     public func lockFirst(_ keys: [LockKey]) throws(DatabaseError) { lock(keys) }
 

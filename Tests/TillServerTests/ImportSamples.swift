@@ -47,7 +47,8 @@ extension OpenAPITests {
             return [
                 "BeginImport": try same(BeginImportBody(format: "till", name: "x", sha256: sha256)),
                 "ImportRow": try same(row),
-                "ImportRows": try both(ImportRowsBody(format: "till", rows: [row]), ImportRowsBody(rows: [row])),
+                "ImportRows": try both(
+                    ImportRowsBody(format: "till", verify: "first", rows: [row]), ImportRowsBody(rows: [row])),
                 "EndImport": try same(EndImportBody(rows: 3, unchanged: 1, refused: 1)),
                 "UndoImport": try both(UndoImportBody(force: true, dryRun: true, after: 1), UndoImportBody()),
                 "ImportOutcome": try both(full, least),

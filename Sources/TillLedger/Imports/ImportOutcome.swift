@@ -15,6 +15,7 @@ package struct ImportCounts: Sendable, Hashable {
         case .imported: imported += 1
         case .unchanged: unchanged += 1
         case .refused: refused += 1
+        case .waiting: break
         }
     }
 }
@@ -26,6 +27,8 @@ package struct ImportOutcome: Sendable {
         /// The ledger has it already, for the same user.
         case unchanged
         case refused(ImportRefusal)
+        /// Nothing is recorded: Apple has to be asked again.
+        case waiting(ImportDelay)
     }
 
     package let line: Int64
@@ -46,6 +49,8 @@ package struct ImportOutcome: Sendable {
 struct PreparedRow: Sendable {
     enum Content: Sendable {
         case refused(ImportRefusal)
+        /// Apple has not answered about it.
+        case waiting(ImportDelay)
         /// Several for a receipt.
         case purchases([PreparedPurchase])
         case balance(ImportRow.Balance)
@@ -54,15 +59,23 @@ struct PreparedRow: Sendable {
 
     let line: Int64
     let content: Content
+
+    var purchases: [PreparedPurchase] { if case .purchases(let all) = content { all } else { [] } }
 }
 
 struct PreparedPurchase: Sendable {
-    let user: UserID
-    let orderID: OrderID?
+    let row: ImportRow.Purchase
     let transaction: PaidTransaction
     let proof: PurchaseProof
     /// Whether Apple signed what it says.
     let isSigned: Bool
+    /// What Apple's answer about it makes impossible.
+    var refusal: ImportRefusal?
+
+    var user: UserID { row.user }
+    var orderID: OrderID? { row.orderID }
+    /// Whether Apple has to be asked for the signed transaction.
+    var needsAnswer: Bool { proof.kind == .receipt }
 }
 
 /// The import under way, as its rows record it.

@@ -18,6 +18,7 @@ struct ImportRecorder {
         }
         switch row.content {
         case .refused(let refusal): return [outcome(.refused(refusal), nil, nil)]
+        case .waiting(let delay): return [outcome(.waiting(delay), nil, nil)]
         case .purchases(let all):
             return try all.map { outcome(try purchase($0, line: row.line), $0.transaction.id.text, $0.user) }
         case .balance(let balance):
@@ -32,6 +33,7 @@ struct ImportRecorder {
     private func purchase(_ purchase: PreparedPurchase, line: Int64) throws -> ImportOutcome.Result {
         let transaction = purchase.transaction
         guard transaction.environment == run.environment else { return .refused(.otherEnvironment(run.environment)) }
+        if let refusal = purchase.refusal { return .refused(refusal) }
         var order = purchase.orderID
         let known = try order.flatMap { try OrderTable(connection).find($0)?.order }
         // Renewals, and further purchases under one order of the old system, get the first one's order or a new one.
@@ -83,9 +85,9 @@ struct ImportRecorder {
     }
 
     private func record(_ recorder: PurchaseRecorder, _ purchase: PreparedPurchase, line: Int64) throws {
-        let transaction = purchase.transaction
-        try CustomerTable(connection).recordNamed(
-            purchase.user, under: processor.settings.guests, at: inputs.now)
+        let (transaction, customers) = (purchase.transaction, CustomerTable(connection))
+        let isKnown = try customers.number(of: purchase.user) != nil
+        try customers.recordNamed(purchase.user, under: processor.settings.guests, at: inputs.now)
         var chains = SubscriptionChanges(now: inputs.now, connection)
         let mayRelease = try processor.isAwaited(transaction, connection)
         try chains.watch(transaction)
@@ -93,12 +95,13 @@ struct ImportRecorder {
         guard let rowID = recorder.recordedRowID else {
             preconditionFailure("an imported purchase is recorded as a new transaction")
         }
-        let customer = try CustomerTable(connection).id(of: owner, at: inputs.now)
+        let customer = try customers.id(of: owner, at: inputs.now)
         try rows.insert(
             rowID, of: run.rowID, line: line, customer: customer, signedAt: transaction.signedAt,
             isSigned: purchase.isSigned)
-        try countInOpeningBalance(rowID, transaction, of: owner)
-        let links = try chains.list(transaction)
+        if isKnown || owner != purchase.user { try countInOpeningBalance(rowID, transaction, of: owner) }
+        if try !mayRelease && chains.listFirst(transaction, rowID) { return }
+        let links = try chains.list(transaction, rowID)
         var given: [PaidTransaction] = []
         if mayRelease {
             given = try processor.processWaiting(for: [transaction], .reconciliation, &chains, inputs, connection)

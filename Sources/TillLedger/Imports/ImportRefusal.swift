@@ -63,6 +63,11 @@ package struct ImportRefusal: Error, Sendable, Hashable {
             zh: "这笔购买不属于此次导入的环境 \(wanted.rawValue)。请去掉此行。")
     }
 
+    static let unknownToApple = ImportRefusal(
+        "unknown_to_apple",
+        en: "Apple has no such transaction of this app. Correct transactionId, or leave the row out.",
+        zh: "Apple 没有本应用的这笔交易。请更正 transactionId，或去掉此行。")
+
     // MARK: The ledger
 
     static func unknownProduct(_ id: ProductID) -> ImportRefusal {

@@ -194,9 +194,14 @@ package struct ImportTable {
             [.integer(rowID), .integer(imported)])
     }
 
+    /// Counts what it brought in, because a run that is killed may have recorded rows without counting them.
     func end(_ rowID: Int64, _ counts: ImportCounts, at now: Instant) throws {
         try connection.write(
-            "UPDATE imports SET ended_at = ?2, row_count = ?3, unchanged = ?4, refused = ?5 WHERE row_id = ?1",
+            """
+            UPDATE imports SET ended_at = ?2, row_count = ?3, unchanged = ?4, refused = ?5, imported = (SELECT \
+            count(*) FROM imported_purchases WHERE import_row_id = ?1) + (SELECT count(*) FROM imported_balances WHERE \
+            import_row_id = ?1) + (SELECT count(*) FROM imported_tokens WHERE import_row_id = ?1) WHERE row_id = ?1
+            """,
             [
                 .integer(rowID), .instant(now), .integer(counts.rows), .integer(counts.unchanged),
                 .integer(counts.refused),

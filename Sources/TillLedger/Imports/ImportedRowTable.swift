@@ -104,11 +104,15 @@ struct ImportedRowTable {
 
     /// The opening balances of a customer that hold, of all imports.
     func balances(of user: UserID, in environment: StoreEnvironment) throws -> [Balance] {
-        try connection.query(
+        try connection.query(Self.findingBalances(of: user, in: environment), Self.read)
+    }
+
+    static func findingBalances(of user: UserID, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
             SELECT row_id, line, environment, currency, amount, stated_at FROM imported_balances WHERE \
             customer_id = \(customer: 1) AND environment = ?2 AND undone_at IS NULL ORDER BY row_id
-            """, [.text(user.text), environment.column], Self.read)
+            """, [.text(user.text), environment.column])
     }
 
     func balances(of run: Int64, customer: Int64) throws -> [Balance] {

@@ -9,10 +9,20 @@ import TillSQL
 package struct LedgerImport: Sendable {
     private let ledger: Ledger
     private var processor: PurchaseProcessor { ledger.intake.processor }
-    /// Rows in one commit.
-    package static let batch = 250
+    /// Rows that are recorded together. Several writers share more of them, none of which waits for one long commit.
+    package static func batch(isShared: Bool) -> Int { isShared ? 500 : 250 }
+    package var batch: Int { Self.batch(isShared: ledger.database.isShared) }
+    /// Rows of a dry run that read together, where queries are round trips.
+    private static let readTogether = 16
 
-    package init(_ ledger: Ledger) { self.ledger = ledger }
+    private let questions: ImportQuestions?
+
+    /// - Throws: `RefusalError` if Apple is to be asked first and there is no key to ask with.
+    package init(_ ledger: Ledger, verify: ImportVerification = .later) throws(RefusalError) {
+        self.ledger = ledger
+        guard verify == .later || ledger.serverAPI != nil else { throw RefusalError(.noInAppPurchaseKey) }
+        questions = verify == .first ? ledger.serverAPI.map { ImportQuestions($0, ledger) } : nil
+    }
 
     /// A row may only name the environment of the ledger's usual purchases.
     private var environment: StoreEnvironment { ledger.settings.usualEnvironment }
@@ -42,7 +52,7 @@ package struct LedgerImport: Sendable {
 
     /// What would become of these rows now. Writes nothing.
     package func check(_ entries: [ImportEntry], as format: ImportFormat) async throws -> [ImportOutcome] {
-        let prepared = await prepare(entries, as: format)
+        let prepared = try await prepare(entries, as: format)
         let (inputs, processor) = (processor.inputs(), processor)
         let run = ImportRun(
             rowID: 0, id: UniqueID(random: ledger.entropy(16)), environment: environment, actor: "till",
@@ -50,7 +60,13 @@ package struct LedgerImport: Sendable {
         return try await ledger.database.read { connection in
             let recorder = ImportRecorder(
                 processor: processor, run: run, inputs: inputs.begin(), connection: connection, isDry: true)
-            return try prepared.flatMap { try recorder.outcomes(of: $0) }
+            var outcomes: [ImportOutcome] = []
+            for start in stride(from: 0, to: prepared.count, by: Self.readTogether) {
+                let rows = prepared[start..<min(start + Self.readTogether, prepared.count)]
+                try connection.prefetch { rows.flatMap { ImportRecorder.reads(of: $0, processor, run) } }
+                for row in rows { outcomes += try recorder.outcomes(of: row) }
+            }
+            return outcomes
         }
     }
 
@@ -58,11 +74,11 @@ package struct LedgerImport: Sendable {
     package func record(
         _ entries: [ImportEntry], into run: ImportTable.Stored, by actor: String
     ) async throws -> [ImportOutcome] {
-        try await record(await prepare(entries, as: run.format), into: run, by: actor)
+        try await record(prepare(entries, as: run.format), into: run, by: actor)
     }
 
-    package func prepared(_ entries: [ImportEntry], as format: ImportFormat) async -> PreparedRows {
-        PreparedRows(rows: await prepare(entries, as: format))
+    package func prepared(_ entries: [ImportEntry], as format: ImportFormat) async throws -> PreparedRows {
+        PreparedRows(rows: try await prepare(entries, as: format))
     }
 
     /// Rows whose proofs are verified: a command verifies the next rows while these are recorded.
@@ -76,27 +92,70 @@ package struct LedgerImport: Sendable {
         try await record(prepared.rows, into: run, by: actor)
     }
 
+    /// On a database with several writers, what shares nothing is recorded at once, in commits of its own.
     private func record(
         _ rows: [PreparedRow], into stored: ImportTable.Stored, by actor: String
     ) async throws -> [ImportOutcome] {
         guard stored.undoneAt == nil else { throw RefusalError(.importUndone) }
-        let (inputs, processor) = (processor.inputs(), processor)
         let run = ImportRun(
             rowID: stored.rowID, id: stored.id, environment: stored.environment, actor: actor,
             beganAt: stored.beganAt)
+        let parts = ledger.database.isShared ? ImportParts(rows).parts : [Array(rows.indices)]
+        guard parts.count > 1 else { return try await record(rows, run, isCounted: true).flatMap { $0 } }
+        var outcomes = [[ImportOutcome]](repeating: [], count: rows.count)
+        var failure: (any Error)?
+        await withTaskGroup(of: (Int, Result<[[ImportOutcome]], any Error>).self) { group in
+            for (number, part) in parts.enumerated() {
+                group.addTask {
+                    do {
+                        return (number, .success(try await record(part.map { rows[$0] }, run, isCounted: false)))
+                    } catch {
+                        return (number, .failure(error))
+                    }
+                }
+            }
+            for await (number, result) in group {
+                switch result {
+                case .success(let ended): for (index, one) in zip(parts[number], ended) { outcomes[index] = one }
+                case .failure(let error): failure = failure ?? error
+                }
+            }
+        }
+        let imported = Self.imported(outcomes)
+        try await ledger.database.write(locking: [.ledger("imports")]) { connection in
+            try ImportTable(connection).add(imported: imported, to: run.rowID)
+        }
+        if let failure { throw failure }
+        return outcomes.flatMap { $0 }
+    }
+
+    /// Records rows in one commit.
+    ///
+    /// - Parameter isCounted: whether that commit also adds them to the import's count.
+    private func record(
+        _ rows: [PreparedRow], _ run: ImportRun, isCounted: Bool
+    ) async throws -> [[ImportOutcome]] {
+        let (inputs, processor) = (processor.inputs(), processor)
+        @Sendable func reads(_ row: PreparedRow) -> [Statement] { ImportRecorder.reads(of: row, processor, run) }
         let outcomes = try await ledger.database.write(
-            locking: [.ledger("imports")] + rows.flatMap(Self.keys)
+            locking: (isCounted ? [.ledger("imports")] : []) + rows.flatMap(\.keys),
+            reading: { rows.first.map(reads) ?? [] }
         ) { connection in
-            let inputs = inputs.begin()
             let recorder = ImportRecorder(
-                processor: processor, run: run, inputs: inputs, connection: connection, isDry: false)
-            let outcomes = try rows.flatMap { try recorder.outcomes(of: $0) }
-            let imported = outcomes.filter { $0.result == .imported }.count
-            try ImportTable(connection).add(imported: Int64(imported), to: stored.rowID)
+                processor: processor, run: run, inputs: inputs.begin(), connection: connection, isDry: false)
+            let outcomes = try rows.map { row in
+                try connection.prefetch { reads(row) }
+                return try recorder.outcomes(of: row)
+            }
+            if isCounted { try ImportTable(connection).add(imported: Self.imported(outcomes), to: run.rowID) }
             return outcomes
         }
         inputs.finish()
         return outcomes
+    }
+
+    private static func imported(_ outcomes: [[ImportOutcome]]) -> Int64 {
+        Int64(outcomes.joined().count { $0.result == .imported })
     }
 
     package func end(_ stored: ImportTable.Stored, _ counts: ImportCounts) async throws -> ImportTable.Stored {
@@ -114,31 +173,35 @@ package struct LedgerImport: Sendable {
         return try await find(stored.id)
     }
 
-    private static func keys(of row: PreparedRow) -> [LockKey] {
-        switch row.content {
-        case .refused: []
-        case .purchases(let all):
-            all.flatMap { purchase in
-                var keys: [LockKey] = [
-                    .chain(purchase.transaction.originalID, purchase.transaction.environment),
-                    .customer(purchase.user),
-                ]
-                if let order = purchase.orderID { keys.append(.order(order)) }
-                if case .order(let token)? = purchase.transaction.token { keys.append(.order(token)) }
-                return keys
-            }
-        case .balance(let balance): [.customer(balance.user)]
-        case .accountToken(let token, let user): [.order(token), .customer(user)]
-        }
-    }
-
     // MARK: Rows
 
-    private func prepare(_ entries: [ImportEntry], as format: ImportFormat) async -> [PreparedRow] {
+    private func prepare(_ entries: [ImportEntry], as format: ImportFormat) async throws -> [PreparedRow] {
         var rows: [PreparedRow] = []
         rows.reserveCapacity(entries.count)
         for entry in entries { rows.append(PreparedRow(line: entry.line, content: await prepare(entry, format))) }
-        return rows
+        guard let answers = try await questions?.answers(about: rows), !answers.isEmpty else { return rows }
+        return rows.map { PreparedRow(line: $0.line, content: content(of: $0, knowing: answers)) }
+    }
+
+    /// The row with what Apple answered about its purchases in place of what it says. It waits as a whole.
+    private func content(
+        of row: PreparedRow, knowing answers: [TransactionID: ImportQuestions.Answer]
+    ) -> PreparedRow.Content {
+        guard case .purchases(var all) = row.content else { return row.content }
+        for (index, purchase) in all.enumerated() where purchase.needsAnswer {
+            switch answers[purchase.transaction.id] {
+            case nil: continue
+            case .waiting(let delay): return .waiting(delay)
+            case .refused(let refusal): all[index].refusal = refusal
+            case .signed(let verified):
+                do throws(ImportRefusal) {
+                    all[index] = try prepared(verified, purchase.row)
+                } catch {
+                    all[index].refusal = error
+                }
+            }
+        }
+        return .purchases(all)
     }
 
     private func prepare(_ entry: ImportEntry, _ format: ImportFormat) async -> PreparedRow.Content {
@@ -186,8 +249,7 @@ package struct LedgerImport: Sendable {
         try require("productId", stated.productID, transaction.productID)
         try require("quantity", stated.quantity, transaction.quantity)
         try require("environment", stated.environment, transaction.environment)
-        return PreparedPurchase(
-            user: row.user, orderID: row.orderID, transaction: transaction, proof: verified.proof, isSigned: true)
+        return PreparedPurchase(row: row, transaction: transaction, proof: verified.proof, isSigned: true)
     }
 
     /// A purchase that rests on its row. Every copy that Apple signed is newer.
@@ -208,7 +270,7 @@ package struct LedgerImport: Sendable {
             isRenewal: stated.isRenewal ?? (product.type == .autoRenewable && originalID != id),
             isFromReceipt: true, price: stated.price, terms: terms, statesReason: false)
         return PreparedPurchase(
-            user: row.user, orderID: row.orderID, transaction: transaction,
+            row: row, transaction: transaction,
             proof: PurchaseProof(kind: .receipt, bytes: Self.text(of: transaction)), isSigned: false)
     }
 

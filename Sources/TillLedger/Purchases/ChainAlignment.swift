@@ -49,11 +49,14 @@ extension PurchaseProcessor {
         let chain = SubscriptionChain(links.map(\.period))
         // A receipt does not state the reason, so a later copy may show that the next period is a renewal.
         let replaced = chain.replaced
-        for link in links where link.hasGrant {
-            guard replaced.contains(link.period.transactionID) || !link.period.statesReason,
-                try GrantTable(connection).find(transaction: link.rowID)?.points.isEmpty == false,
-                let copy = try RecordedCopies(connection).find(link.rowID)
-            else { continue }
+        let candidates = links.filter {
+            $0.hasGrant && (replaced.contains($0.period.transactionID) || !$0.period.statesReason)
+        }
+        guard !candidates.isEmpty else { return }
+        let withPoints = try GrantTable(connection).withPoints(
+            inChain: transaction.originalID, of: transaction.environment)
+        for link in candidates where withPoints.contains(link.rowID) {
+            guard let copy = try RecordedCopies(connection).find(link.rowID) else { continue }
             try decide(copy, .stored, from: .apple(source), inputs, connection).recordReplacedTime(in: chain)
         }
     }

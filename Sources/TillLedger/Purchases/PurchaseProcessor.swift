@@ -39,6 +39,10 @@ package struct PurchaseProcessor: Sendable {
             + [ProofTable.findingHeader(of: proof.bytes, proof.kind, unless: known)].compactMap { $0 }
     }
 
+    func reads(of transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin) -> [Statement] {
+        Self.reads(of: transaction, proof, from: origin, terms.proofHeaders)
+    }
+
     /// Draw these before the body of a write, and call `finish` of them after the commit.
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16), log: log) }
 

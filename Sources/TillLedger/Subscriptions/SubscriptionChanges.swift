@@ -39,12 +39,21 @@ struct SubscriptionChanges {
 
     /// Lists a recorded transaction as one of its chain's periods.
     ///
+    /// - Parameter known: the transaction's row id; nil if it has to be read.
     /// - Returns: the periods of the chain; nil for a transaction of no watched chain.
-    mutating func list(_ transaction: PaidTransaction) throws -> [SubscriptionTable.Link]? {
+    mutating func list(_ transaction: PaidTransaction, _ known: Int64? = nil) throws -> [SubscriptionTable.Link]? {
         guard transaction.isSubscription, let index = index(transaction.originalID, transaction.environment) else {
             return nil
         }
-        return try recorders[index].list(transaction)
+        return try recorders[index].list(transaction, known)
+    }
+
+    /// Lists the first transaction of a watched chain that has no list.
+    ///
+    /// - Returns: whether it did, or the transaction is of no watched chain: there are no other periods.
+    mutating func listFirst(_ transaction: PaidTransaction, _ rowID: Int64) throws -> Bool {
+        guard let index = index(transaction.originalID, transaction.environment) else { return true }
+        return try recorders[index].listFirst(rowID)
     }
 
     /// Call after something has changed the owners of periods that are listed.

@@ -35,13 +35,24 @@ struct SubscriptionRecorder {
 
     /// Lists a recorded transaction as one of its periods.
     ///
+    /// - Parameter known: the transaction's row id; nil if it has to be read.
     /// - Returns: all of them; nil if there is no such transaction.
-    mutating func list(_ transaction: PaidTransaction) throws -> [SubscriptionTable.Link]? {
-        guard let row = try TransactionTable(connection).find(transaction.id, in: environment) else { return nil }
+    mutating func list(_ transaction: PaidTransaction, _ known: Int64?) throws -> [SubscriptionTable.Link]? {
+        guard let row = try known ?? TransactionTable(connection).find(transaction.id, in: environment)?.rowID
+        else { return nil }
         let rowID = try opened()
-        try table.add(transaction: row.rowID, to: rowID)
+        try table.add(transaction: row, to: rowID)
         links = try table.links(of: rowID)
         return links
+    }
+
+    /// Lists the first transaction of a chain that has no list: it has no other periods to read.
+    ///
+    /// - Returns: whether it did.
+    mutating func listFirst(_ rowID: Int64) throws -> Bool {
+        guard stored == nil else { return false }
+        try table.add(transaction: rowID, to: try opened())
+        return true
     }
 
     /// Records renewal information, if it is newer than the recorded one.

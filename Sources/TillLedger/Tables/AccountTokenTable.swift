@@ -149,10 +149,11 @@ public struct AccountTokenTable {
     }
 
     public func find(_ token: UniqueID) throws -> Entry? {
-        try connection.first(
-            """
-            SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE token = ?1
-            """, [.id(token)], Self.read)
+        try connection.first(Self.finding(token), Self.read)
+    }
+
+    static func finding(_ token: UniqueID) -> Statement {
+        Statement("SELECT \(columns, userOf: "account_tokens") FROM account_tokens WHERE token = ?1", [.id(token)])
     }
 
     /// A user's tokens, oldest first.

@@ -61,10 +61,24 @@ public struct CustomerTable {
 
     /// The number of a user, whose row is created if missing.
     func id(of user: UserID, at now: Instant) throws -> Int64 {
-        let known = try connection.first(Self.finding(user)) { $0.integer("customer_id") }
-        return try known
+        if let known = try number(of: user) { return known }
+        return try insertDrawn(user, nil, at: now)
             ?? connection.insert(
                 "INSERT INTO customers (user_id, first_seen) VALUES (?1, ?2)", [.text(user.text), .instant(now)])
+    }
+
+    /// Inserts the row of a user who has none, for databases that draw its number without a round trip of its own.
+    private func insertDrawn(_ user: UserID, _ kind: CustomerKind?, at now: Instant) throws -> Int64? {
+        guard let id = try connection.drawKey(of: "customers") else { return nil }
+        try connection.write(
+            "INSERT INTO customers (customer_id, user_id, kind, first_seen) VALUES (\(marks: 4))",
+            [.integer(id), .text(user.text), .optional(kind?.rawValue), .instant(now)])
+        let row = Self.finding(user)
+        connection.keep(
+            StatementResult(
+                of: row.sql, changes: 0, names: ["customer_id", "kind", "account", "transfer_row_id"],
+                values: [[.integer(id), .optional(kind?.rawValue), .null, .null]]), for: row)
+        return id
     }
 
     /// The number of a user; nil for one that the ledger has never seen.
@@ -119,6 +133,7 @@ public struct CustomerTable {
         guard known?.changes(to: seen) ?? true else { return }
         let wasNamed = try known == nil && seen == .guest && hasRows(user)
         let kind = wasNamed ? terms.kind(named: user) : seen
+        if try known == nil && number(of: user) == nil && insertDrawn(user, kind, at: now) != nil { return }
         try connection.write(
             """
             INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3) \

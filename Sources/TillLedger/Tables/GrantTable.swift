@@ -24,6 +24,18 @@ public struct GrantTable {
             ])
     }
 
+    /// Those periods of a chain whose grants posted points: one statement, because chains may be long.
+    func withPoints(inChain original: TransactionID, of environment: StoreEnvironment) throws -> Set<Int64> {
+        Set(
+            try connection.query(
+                """
+                SELECT DISTINCT p.grant_row_id FROM subscriptions s CROSS JOIN subscription_periods l ON \
+                l.subscription_row_id = s.row_id CROSS JOIN postings p ON p.grant_row_id = l.transaction_row_id WHERE \
+                s.environment = ?1 AND s.original_id = ?2 AND p.kind = 'purchase'
+                """, [environment.column, .text(original.text)]
+            ) { $0.integer("grant_row_id") })
+    }
+
     /// The grant for a transaction, with the points it posted.
     public func find(transaction rowID: Int64) throws -> Grant? {
         let points = try connection.query(

@@ -71,18 +71,29 @@ public struct SubscriptionTable {
     static let periodLimit: Int64 = 2_000
 
     public func find(_ original: TransactionID, in environment: StoreEnvironment) throws -> Stored? {
-        try connection.first(
+        try connection.first(Self.finding(original, in: environment)) { row in
+            Stored(rowID: row.integer("row_id"), renewal: Self.renewal(row))
+        }
+    }
+
+    static func finding(_ original: TransactionID, in environment: StoreEnvironment) -> Statement {
+        Statement(
             """
-            SELECT row_id, \(Self.renewal) FROM subscriptions WHERE environment = ?1 AND original_id = ?2
-            """, [environment.column, .text(original.text)]
-        ) { row in Stored(rowID: row.integer("row_id"), renewal: Self.renewal(row)) }
+            SELECT row_id, \(renewal) FROM subscriptions WHERE environment = ?1 AND original_id = ?2
+            """, [environment.column, .text(original.text)])
     }
 
     /// Creates the row of a subscription that the ledger does not know.
     public func insert(_ original: TransactionID, in environment: StoreEnvironment, at: Instant) throws -> Stored {
+        let values = [environment.column, .text(original.text), .instant(at)]
+        if let rowID = try connection.drawKey(of: "subscriptions") {
+            try connection.write(
+                "INSERT INTO subscriptions (environment, original_id, updated_at, row_id) VALUES (\(marks: 4))",
+                values + [.integer(rowID)])
+            return Stored(rowID: rowID, renewal: nil)
+        }
         let rowID = try connection.insert(
-            "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?1, ?2, ?3)",
-            [environment.column, .text(original.text), .instant(at)])
+            "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?1, ?2, ?3)", values)
         return Stored(rowID: rowID, renewal: nil)
     }
 

@@ -27,17 +27,17 @@ extension OpenAPI {
             method: .post, path: Paths.importCheck, id: "checkImport", tag: .imports, action: Server.checkImport,
             summary: "Say what would become of rows", description: "A dry run: it writes nothing.",
             caller: .backend, body: .json("ImportRows"), bodyLimit: rowsLimit, isRepeatable: false,
-            answers: [.ok("How each row would end.", "ImportOutcomes")]),
+            answers: [.ok("How each row would end.", "ImportOutcomes")], refusals: [.noInAppPurchaseKey]),
         Endpoint(
             method: .post, path: Paths.importRows, id: "importRows", tag: .imports, action: Server.importRows,
             summary: "Import rows",
             description: """
-                All rows are recorded in one commit. A row that the ledger has already, for the same user, is \
-                `unchanged`, so the same request again has no second effect.
+                Rows that share no customer, chain or order may be recorded in commits of their own. A row that the \
+                ledger has already, for the same user, is `unchanged`, so the same request again has no second effect.
                 """,
             caller: .backend, parameters: [importID], body: .json("ImportRows"), bodyLimit: rowsLimit,
             isRepeatable: false, answers: [.ok("How each row ended.", "ImportOutcomes")],
-            refusals: [.unknownImport, .importUndone]),
+            refusals: [.unknownImport, .importUndone, .noInAppPurchaseKey]),
         Endpoint(
             method: .post, path: Paths.importEnd, id: "endImport", tag: .imports, action: Server.endImport,
             summary: "End an import", caller: .backend, parameters: [importID], body: .json("EndImport"),
@@ -67,6 +67,9 @@ extension OpenAPI {
         ],
         Body("ImportRows", ImportRowsBody.self, "Rows of a file."): [
             "format": .oneOf("The format of the rows; only for a check.", formats),
+            "verify": .oneOf(
+                "When Apple is asked about rows without a signature: before they are recorded, or afterwards, which is "
+                    + "the default.", ImportVerification.self),
             "rows": .list("At most 500 rows.", 1...500),
         ],
         Body("EndImport", EndImportBody.self, "What the caller counted."): [
@@ -80,8 +83,8 @@ extension OpenAPI {
             "after": .integer("`next` of the answer before.", 0...Int64.max),
         ],
         Body("ImportOutcome", ImportOutcomeReply.self, "How a row ended; a receipt has one for each purchase."): [
-            "line": "The line.", "outcome": .oneOf("How it ended.", ["imported", "unchanged", "refused"]),
-            "code": "Why it is refused: a stable code.", "sentence": "Why, and what to do.",
+            "line": "The line.", "outcome": .oneOf("How it ended.", ["imported", "unchanged", "refused", "waiting"]),
+            "code": "Why it is refused or waits: a stable code.", "sentence": "Why, and what to do.",
             "subject": "A transaction's id, a kind of points, or a token.", "userId": "The user that it names.",
         ],
         Body("ImportOutcomes", ImportRowsReply.self, "How rows ended."): ["data": "In the order of the rows."],

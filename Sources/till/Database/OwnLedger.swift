@@ -7,12 +7,17 @@ struct OwnLedger {
     private let ledger: any Database
     private let server: Server
     private let followed: FollowedClock?
+    private let apple: AppleClient?
     private let location: LedgerLocation
     private let language: Language
 
     /// Nil while a server holds the ledger's file.
-    /// - Parameter label: how the database's server names the connection.
-    init?(_ configuration: Configuration, _ call: Invocation, for label: String) async throws {
+    /// - Parameters:
+    ///   - label: how the database's server names the connection.
+    ///   - asksApple: whether the work asks Apple, if there is an In-App Purchase Key.
+    init?(
+        _ configuration: Configuration, _ call: Invocation, for label: String, asksApple: Bool = false
+    ) async throws {
         location = configuration.database
         language = call.language
         do throws(DatabaseError) {
@@ -23,13 +28,15 @@ struct OwnLedger {
         }
         let followed = try FollowedClock(configuration, process: call.process)
         self.followed = followed
+        apple = asksApple ? try AppleClient(configuration, process: call.process, following: followed?.clock) : nil
         await followed?.clock.read()
         let machine = call.process.clock
         let store = followed?.clock
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: { store?.now ?? machine() },
-                machineClock: machine, entropy: call.process.entropy)
+                machineClock: machine, entropy: call.process.entropy, appleEffects: apple?.effects,
+                serverAPI: apple?.api)
         } catch {
             throw CommandError(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? LocalizedText(error.detail))
         }
@@ -40,13 +47,17 @@ struct OwnLedger {
         do {
             let value = try await work(server)
             await server.sealNow()
-            followed?.stop()
-            await ledger.close()
+            await close()
             return value
         } catch {
-            followed?.stop()
-            await ledger.close()
+            await close()
             throw location.explained(error, language)
         }
+    }
+
+    private func close() async {
+        apple?.stop()
+        followed?.stop()
+        await ledger.close()
     }
 }

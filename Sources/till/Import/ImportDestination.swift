@@ -14,9 +14,11 @@ import TillServer
 
 /// The ledger into which a command imports: its own, or that of the server that holds it.
 protocol ImportDestination: Sendable {
+    /// Rows of one request or commit.
+    var batch: Int { get }
     func begin(_ file: ImportedFile) async throws -> LedgerImportReply
     /// Verifies proofs, where that can happen before the rows are recorded.
-    func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async -> PreparedImportRows
+    func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async throws -> PreparedImportRows
     func record(_ rows: PreparedImportRows, into run: LedgerImportReply) async throws -> [ImportOutcomeReply]
     func check(_ rows: [ImportFileReader.Row], as format: ImportFormat) async throws -> [ImportOutcomeReply]
     func end(_ run: LedgerImportReply, _ counts: ImportCounts) async throws -> LedgerImportReply
@@ -34,9 +36,10 @@ struct LocalImport: ImportDestination {
     private let work: LedgerImport
     private let ledger: Ledger
     private static let actor = "till"
+    var batch: Int { work.batch }
 
-    init(_ ledger: Ledger) {
-        work = LedgerImport(ledger)
+    init(_ ledger: Ledger, verify: ImportVerification) throws {
+        work = try LedgerImport(ledger, verify: verify)
         self.ledger = ledger
     }
 
@@ -44,8 +47,8 @@ struct LocalImport: ImportDestination {
         LedgerImportReply(try await work.begin(file, by: Self.actor))
     }
 
-    func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async -> PreparedImportRows {
-        PreparedImportRows(rows: rows, verified: await work.prepared(rows.map(\.entry), as: format))
+    func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async throws -> PreparedImportRows {
+        PreparedImportRows(rows: rows, verified: try await work.prepared(rows.map(\.entry), as: format))
     }
 
     func record(_ rows: PreparedImportRows, into run: LedgerImportReply) async throws -> [ImportOutcomeReply] {
@@ -88,6 +91,9 @@ struct LocalImport: ImportDestination {
 /// The ledger of a running server.
 struct ServerImport: ImportDestination {
     let client: ServerClient
+    let verify: ImportVerification
+    /// Its database is unknown here.
+    let batch = LedgerImport.batch(isShared: false)
 
     func begin(_ file: ImportedFile) async throws -> LedgerImportReply {
         try await post(
@@ -95,7 +101,7 @@ struct ServerImport: ImportDestination {
             BeginImportBody(format: file.format.rawValue, name: file.name, sha256: hexadecimal(file.sha256)))
     }
 
-    func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async -> PreparedImportRows {
+    func prepare(_ rows: [ImportFileReader.Row], as format: ImportFormat) async throws -> PreparedImportRows {
         PreparedImportRows(rows: rows)
     }
 
@@ -138,7 +144,8 @@ struct ServerImport: ImportDestination {
             }
         }
         if !bodies.isEmpty {
-            let reply = try await post(ImportRowsReply.self, path, ImportRowsBody(format: format, rows: bodies))
+            let body = ImportRowsBody(format: format, verify: verify == .first ? verify.rawValue : nil, rows: bodies)
+            let reply = try await post(ImportRowsReply.self, path, body)
             outcomes += reply.data
         }
         return outcomes

@@ -10,6 +10,7 @@ struct ImportRun {
     let path: String
     let isDry: Bool
     let call: Invocation
+    var questions = ImportPatience()
 
     /// Bytes of one request or commit.
     private static let batchBytes = 6 << 20
@@ -31,7 +32,7 @@ struct ImportRun {
     func run() async throws -> Report {
         let reader = try ImportFileReader(path)
         let name = String(path.split(separator: "/").last ?? "file")
-        var rows = try reader.next(LedgerImport.batch, bytes: Self.batchBytes)
+        var rows = try reader.next(destination.batch, bytes: Self.batchBytes)
         try requireFormat(of: rows, reader)
         var report = Report()
         if !isDry {
@@ -40,16 +41,17 @@ struct ImportRun {
         }
         var progress = ImportProgress(total: fileSize(path) ?? 0, call)
         var seen: [Int: Int] = [:]
-        var prepared = isDry ? nil : await destination.prepare(rows, as: format)
+        var prepared = isDry ? nil : try await destination.prepare(rows, as: format)
         while !rows.isEmpty {
-            let next = try reader.next(LedgerImport.batch, bytes: Self.batchBytes)
-            let outcomes: [ImportOutcomeReply]
+            let next = try reader.next(destination.batch, bytes: Self.batchBytes)
+            var outcomes: [ImportOutcomeReply]
             if let run = report.run, let now = prepared {
                 async let following = destination.prepare(next, as: format)
-                outcomes = try await destination.record(now, into: run)
-                prepared = await following
+                outcomes = try await answered(try await destination.record(now, into: run), rows, run)
+                prepared = try await following
             } else {
-                outcomes = repeated(try await destination.check(rows, as: format), &seen)
+                outcomes = try await answered(try await destination.check(rows, as: format), rows, nil)
+                outcomes = repeated(outcomes, &seen)
             }
             add(outcomes, rows.count, to: &report)
             rows = next
@@ -58,6 +60,40 @@ struct ImportRun {
         progress.end()
         if let run = report.run { report.run = try await destination.end(run, report.counts) }
         return report
+    }
+
+    /// Sends rows again about which Apple has not answered, until it does.
+    private func answered(
+        _ outcomes: [ImportOutcomeReply], _ rows: [ImportFileReader.Row], _ run: LedgerImportReply?
+    ) async throws -> [ImportOutcomeReply] {
+        var (done, waiting) = (outcomes.filter { !$0.isWaiting }, outcomes.filter(\.isWaiting))
+        var (pause, answeredAt) = (questions.first, call.process.clock())
+        while let one = waiting.first {
+            let silence = call.process.clock().milliseconds - answeredAt.milliseconds
+            guard !ImportDelay.isFinal(one.code ?? ""), silence < questions.limit else {
+                throw ImportPatience.ended(one.sentence)
+            }
+            if !call.wantsJSON { call.warn(ImportPatience.sentence(waiting.count, one.sentence, pause)) }
+            try await Task.sleep(for: .milliseconds(pause))
+            let lines = Set(waiting.map(\.line))
+            let again = rows.filter { lines.contains($0.entry.line) }
+            let ended =
+                if let run {
+                    try await destination.record(try await destination.prepare(again, as: format), into: run)
+                } else {
+                    try await destination.check(again, as: format)
+                }
+            let still = ended.filter(\.isWaiting)
+            if still.count < waiting.count {
+                (pause, answeredAt) = (questions.first, call.process.clock())
+            } else {
+                pause = min(pause * 2, questions.longest)
+            }
+            done += ended.filter { !$0.isWaiting }
+            waiting = still
+        }
+        // A receipt has several outcomes, which stay in their order.
+        return done.enumerated().sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }.map(\.element)
     }
 
     /// A file of another format is refused before anything is written.

@@ -10,11 +10,15 @@ import TillLedger
 struct ImportShop {
     let shop: Shop
 
-    var work: LedgerImport { LedgerImport(shop.server.ledger) }
+    /// When Apple is asked about rows without a signature.
+    var verify = ImportVerification.later
+
+    var work: LedgerImport { get throws { try LedgerImport(shop.server.ledger, verify: verify) } }
 
     struct Ended: Equatable {
         var imported = 0
         var unchanged = 0
+        var waiting = 0
         /// By line: the code.
         var refused: [Int64: String] = [:]
     }
@@ -29,6 +33,7 @@ struct ImportShop {
             case .imported: ended.imported += 1
             case .unchanged: ended.unchanged += 1
             case .refused(let why): ended.refused[outcome.line] = why.code
+            case .waiting: ended.waiting += 1
             }
         }
     }

@@ -5,7 +5,11 @@ import TillJSON
 import TillLedger
 
 extension Server {
-    private var imports: LedgerImport { LedgerImport(ledger) }
+    private var imports: LedgerImport { get throws { try LedgerImport(ledger) } }
+
+    private func imports(for rows: ImportRowsBody) throws -> LedgerImport {
+        try LedgerImport(ledger, verify: rows.verify.flatMap(ImportVerification.init(rawValue:)) ?? .later)
+    }
 
     /// `POST /v1/imports`: begins an import, or continues the one of this file that was cut off.
     func beginImport(_ call: Call) async throws -> HTTPResponse {
@@ -24,7 +28,7 @@ extension Server {
     func checkImport(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(ImportRowsBody.self)
         guard let format = body.format.flatMap(ImportFormat.init(rawValue:)) else { throw Self.unknownFormat }
-        let outcomes = try await imports.check(body.entries, as: format)
+        let outcomes = try await imports(for: body).check(body.entries, as: format)
         return JSONText.response(200, ImportRowsReply(outcomes))
     }
 
@@ -32,7 +36,7 @@ extension Server {
     func importRows(_ call: Call) async throws -> HTTPResponse {
         let stored = try await importInPath(call)
         let body = try call.body(ImportRowsBody.self)
-        let outcomes = try await imports.record(body.entries, into: stored, by: call.caller)
+        let outcomes = try await imports(for: body).record(body.entries, into: stored, by: call.caller)
         return JSONText.response(200, ImportRowsReply(outcomes))
     }
 
@@ -100,6 +104,10 @@ extension ImportRowsReply {
                 case .refused(let why):
                     ImportOutcomeReply(
                         line: line, outcome: "refused", code: why.code, sentence: why.sentence, subject: subject,
+                        userId: user)
+                case .waiting(let why):
+                    ImportOutcomeReply(
+                        line: line, outcome: "waiting", code: why.code, sentence: why.sentence, subject: subject,
                         userId: user)
                 }
             })
