@@ -14,6 +14,9 @@ struct ChainCacheTests {
         func advance(minutes: Int64) { instant.withLock { $0 = $0.adding(seconds: minutes * 60) } }
     }
 
+    /// RSA keys are slow to generate.
+    private static let (ours, theirs) = (TestAuthority(keys: .rsa), TestAuthority(keys: .rsa))
+
     private func verifier(_ authority: TestAuthority, clock: Clock) throws -> SignedDataVerifier {
         var policy = TrustPolicy(bundleID: nil, environments: nil) { clock.now }
         policy.roots = [authority.root.der]
@@ -64,7 +67,7 @@ struct ChainCacheTests {
 
     @Test("A receipt's chain is cached after a complete verification, for dates at which it is valid")
     func receipts() throws {
-        let authority = TestAuthority(keys: .rsa)
+        let authority = Self.ours
         let clock = Clock()
         let verifier = try verifier(authority, clock: clock)
         let sound = authority.receipt(TestReceipts.content())
@@ -78,7 +81,7 @@ struct ChainCacheTests {
             #expect(refusal { try verifier.receipt(forged) } == .badSignature)
             let late = authority.receipt(TestReceipts.content(created: "2026-01-02T00:00:00Z"))
             #expect(refusal { try verifier.receipt(late) } == .chainExpired)
-            let foreign = TestAuthority(keys: .rsa).receipt(TestReceipts.content())
+            let foreign = Self.theirs.receipt(TestReceipts.content())
             #expect(refusal { try verifier.receipt(foreign) } == .chainUntrusted)
             clock.advance(minutes: 16)
         }
@@ -87,7 +90,7 @@ struct ChainCacheTests {
 
     @Test("The use of a receipt's cached chain does not prolong its fifteen minutes")
     func receiptLifetime() throws {
-        let (first, second) = (TestAuthority(keys: .rsa), TestAuthority(keys: .rsa))
+        let (first, second) = (Self.ours, Self.theirs)
         let clock = Clock()
         var policy = TrustPolicy(bundleID: nil, environments: nil) { clock.now }
         policy.roots = [first.root.der, second.root.der]
@@ -103,9 +106,8 @@ struct ChainCacheTests {
 
     @Test("Certificates that a stranger adds to a genuine receipt take no place in the cache")
     func strangersCertificates() throws {
-        let authority = TestAuthority(keys: .rsa)
+        let (authority, stranger) = (Self.ours, Self.theirs)
         let verifier = try verifier(authority, clock: Clock())
-        let stranger = TestAuthority(keys: .rsa)
         for others in [[stranger.root], [authority.root, stranger.root], [stranger.intermediate]] {
             let receipt = authority.leaf.signCMS(
                 TestReceipts.content(), others: [authority.intermediate] + others, hasSignedAttributes: false,

@@ -113,10 +113,12 @@ public final class Sealer: Sendable {
         if let known = begin.withLock({ $0 }) { return known }
         try await recordFoundTokens(ledger)
         let ends = try await ledger.database.read { connection in
-            try Dictionary(uniqueKeysWithValues: SealedStream.allCases.map { stream in
+            var ends: [SealedStream: Int64] = [:]
+            for stream in SealedStream.allCases {
                 let last = stream == .events ? SealedStream.lastEvent : stream.last
-                return (stream, try connection.first(last, []) { $0.integer("last") } ?? 0)
-            })
+                ends[stream] = try connection.first(last, []) { $0.integer("last") } ?? 0
+            }
+            return ends
         }
         begin.withLock { $0 = ends }
         return ends

@@ -48,9 +48,11 @@ final class KeyedConnection: Connection {
         }
         // A row that this body made is visible to no other body.
         guard !kinds.isEmpty, attempt.drawn[table] == nil else { return }
+        let isGuarded = [attempt.keys, attempt.undeclared].contains { $0.contains { kinds.contains($0.kind) } }
         precondition(
-            attempt.keys.contains { kinds.contains($0.kind) } || attempt.undeclared.contains { kinds.contains($0.kind) },
-            "a write of \(attempt.keys.union(attempt.undeclared).sorted()) changes \(table), which is guarded by \(kinds.sorted()): \(sql)")
+            isGuarded,
+            "a write of \(attempt.keys.union(attempt.undeclared).sorted()) changes \(table), which is guarded by "
+                + "\(kinds.sorted()): \(sql)")
     }
 }
 

@@ -86,7 +86,8 @@ final class StolenData: @unchecked Sendable {
     private func observe(_ proof: ObservedProof, of user: String) {
         let members = proof.members
         var known: Purchase
-        if let signed = proof.signed, let payload = proof.payload, let id = Self.text(payload["transactionId"]), let product = Self.text(payload["productId"])
+        if let signed = proof.signed, let payload = proof.payload, let id = Self.text(payload["transactionId"]),
+            let product = Self.text(payload["productId"])
         {
             known = Purchase(owner: user, product: product, transaction: id, signed: signed)
             known.hasNoToken = !Mallory.hasToken(payload)
