@@ -57,17 +57,18 @@ package struct LedgerImport: Sendable {
         let run = ImportRun(
             rowID: 0, id: UniqueID(random: ledger.entropy(16)), environment: environment, actor: "till",
             beganAt: inputs.now)
-        return try await ledger.database.read { connection in
-            let recorder = ImportRecorder(
-                processor: processor, run: run, inputs: inputs.begin(), connection: connection, isDry: true)
-            var outcomes: [ImportOutcome] = []
-            for start in stride(from: 0, to: prepared.count, by: Self.readTogether) {
-                let rows = prepared[start..<min(start + Self.readTogether, prepared.count)]
+        let count = ledger.database.isShared ? Self.readTogether : max(prepared.count, 1)
+        var outcomes: [ImportOutcome] = []
+        for start in stride(from: 0, to: prepared.count, by: count) {
+            let rows = prepared[start..<min(start + count, prepared.count)]
+            outcomes += try await ledger.database.read { connection in
                 try connection.prefetch { rows.flatMap { ImportRecorder.reads(of: $0, processor, run) } }
-                for row in rows { outcomes += try recorder.outcomes(of: row) }
+                let recorder = ImportRecorder(
+                    processor: processor, run: run, inputs: inputs.begin(), connection: connection, isDry: true)
+                return try rows.flatMap { try recorder.outcomes(of: $0) }
             }
-            return outcomes
         }
+        return outcomes
     }
 
     /// Records rows.
