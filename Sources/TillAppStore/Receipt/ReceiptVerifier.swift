@@ -86,7 +86,7 @@ extension ProofChecks {
         return try chain(leaf: signer, others: container.intermediates, trust: roots(), at: date)
     }
 
-    /// The chain of these certificates, if it was verified recently. A record shows every check, so it needs the checks.
+    /// The chain of these certificates, if it was verified recently. A record shows every check, so it makes them all.
     private func cachedChain(of container: ReceiptContainer, _ certificates: [[UInt8]]) -> SigningChain? {
         guard recorder == nil, let chains else { return nil }
         let now = verificationPolicy.now()

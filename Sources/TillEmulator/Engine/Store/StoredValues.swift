@@ -108,8 +108,8 @@ enum StoredDocument {
         let text: String
     }
 
-    /// Documents that were read before. Devices read their account's subscriptions every second, and each purchase reads
-    /// its product; both seldom change.
+    /// Documents that were read before. Devices read their account's subscriptions every second, and each purchase
+    /// reads its product; both seldom change.
     private static let known = Locked<[Key: any Sendable]>([:])
     private static let knownLimit = 512
 
