@@ -129,6 +129,24 @@ struct OrderJournalTests {
         #expect(await journal.summaries().count == 4)
     }
 
+    @Test("That a receipt was refreshed is known after a relaunch, whatever delayed the purchase since")
+    func refreshed() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        for number in 1...2 {
+            try await journal.add(entry(number))
+            try await journal.save(transaction(number), for: id(number), at: noon)
+        }
+        for (number, code) in [(1, "receipt_needs_refresh"), (1, "offline"), (2, "offline")] {
+            try await journal.postpone(id(number), because: PendingReason(code: code, isFinal: false), until: noon)
+        }
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        let entries = await reopened.entries()
+        let (first, second) = (entries.first { $0.id == id(1) }, entries.first { $0.id == id(2) })
+        #expect(first?.hasRefreshedReceipt == true && first?.pendingReason?.code == "offline")
+        #expect(second?.hasRefreshedReceipt == false && second?.pendingReason?.isFinal == false)
+    }
+
     @Test("A product's name and kind are read back, with and without the other additions of an entry")
     func labels() async throws {
         let file = PretendDisk()

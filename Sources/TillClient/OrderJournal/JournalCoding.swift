@@ -92,7 +92,7 @@ extension JournalEntry {
         writer.optional(retryAt) { $0.number($1.milliseconds) }
         writer.optional(pendingReason) { writer, pendingReason in
             writer.text(pendingReason.code)
-            writer.byte(pendingReason.isFinal ? 1 : 0)
+            writer.byte((pendingReason.isFinal ? 1 : 0) | (hasRefreshedReceipt ? 2 : 0))
         }
         writer.number(Int64(history.count))
         for move in history {
@@ -108,9 +108,9 @@ extension JournalEntry {
             let user = reader.optional({ $0.text() }), let isOpened = reader.byte(),
             let transaction = reader.optional({ $0.text() }), let attempts = reader.count(),
             let retryAt = reader.optional({ $0.number() }),
-            let pendingReason = reader.optional({ reader -> PendingReason? in
-                guard let code = reader.text(), let isFinal = reader.byte() else { return nil }
-                return PendingReason(code: code, isFinal: isFinal == 1)
+            let pending = reader.optional({ reader -> (reason: PendingReason, hasRefreshedReceipt: Bool)? in
+                guard let code = reader.text(), let flags = reader.byte() else { return nil }
+                return (PendingReason(code: code, isFinal: flags & 1 == 1), flags & 2 == 2)
             }),
             let moves = reader.count(), moves >= 1, moves <= Self.longestHistory
         else { return nil }
@@ -124,7 +124,8 @@ extension JournalEntry {
         self.init(
             id: id, productID: ProductID(product), quantity: quantity, price: price, userID: user.map(UserID.init),
             history: history, isOpened: isOpened == 1, transactionID: transaction.map(TransactionID.init),
-            attempts: attempts, retryAt: retryAt.map(Instant.init(milliseconds:)), pendingReason: pendingReason)
+            attempts: attempts, retryAt: retryAt.map(Instant.init(milliseconds:)), pendingReason: pending?.reason)
+        hasRefreshedReceipt = pending?.hasRefreshedReceipt ?? false
     }
 }
 

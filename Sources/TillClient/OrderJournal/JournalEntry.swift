@@ -35,6 +35,8 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package internal(set) var retryAt: Instant?
     /// Why the purchase is not completed yet.
     package internal(set) var pendingReason: PendingReason?
+    /// Whether the receipt was refreshed for this purchase, which may ask for the Apple Account's password.
+    package internal(set) var hasRefreshedReceipt = false
 
     /// A purchase that begins on this device, with an id that commits to its buyer.
     package init(
@@ -136,6 +138,7 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
         guard !before.isEmpty else { return }
         history = Array(before)
         (transactionID, pendingReason, retryAt, attempts) = (nil, nil, nil, 0)
+        hasRefreshedReceipt = false
     }
 }
 

@@ -277,6 +277,8 @@ package actor OrderJournal {
         entry.attempts = min(entry.attempts + 1, 1_000_000)
         entry.retryAt = until
         entry.pendingReason = pendingReason
+        // Only an attempt that has refreshed the receipt ends with this reason. Later ones may end with another.
+        if pendingReason.code == Refusal.receiptNeedsRefresh.rawValue { entry.hasRefreshedReceipt = true }
         try commit([.entry(entry)])
     }
 

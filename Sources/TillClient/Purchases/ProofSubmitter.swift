@@ -155,9 +155,8 @@ package actor ProofSubmitter {
     private func submitRefreshed(
         _ transaction: QueuedTransaction, _ entry: JournalEntry, _ refusal: ServerError, as session: UserSession
     ) async -> SubmitOutcome {
-        let isRepeated = entry.pendingReason?.code == refusal.code
         do throws(AppStoreError) {
-            let fresh = isRepeated ? try await queue.proof(transaction) : try await queue.refreshed(transaction)
+            let fresh = entry.hasRefreshedReceipt ? try await queue.proof(transaction) : try await queue.refreshed(transaction)
             guard fresh.proof != transaction.proof else { return await postpone(entry, because: refusal) }
             do throws(ServerError) {
                 let reply = try await post(fresh, entry, as: session)

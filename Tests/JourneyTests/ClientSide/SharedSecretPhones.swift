@@ -84,6 +84,11 @@ import TillThreads
             }
             #expect(reason?.code == "receipt_needs_refresh")
             #expect(await ann.receiptRefreshes == 1)
+            // Another reason in between, as when the app starts before its user is known.
+            await ann.signOut()
+            phones.shop.time.advance(seconds: 7_200)
+            await ann.use { await $0.checkOrderStatus() }
+            #expect(await ann.receiptRefreshes == 1)
             try await ann.relaunch()
             await ann.use { await $0.checkOrderStatus() }
             #expect(await ann.receiptRefreshes == 0, "refreshed at the first launch")
