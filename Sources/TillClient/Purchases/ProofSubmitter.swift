@@ -156,7 +156,8 @@ package actor ProofSubmitter {
         _ transaction: QueuedTransaction, _ entry: JournalEntry, _ refusal: ServerError, as session: UserSession
     ) async -> SubmitOutcome {
         do throws(AppStoreError) {
-            let fresh = entry.hasRefreshedReceipt ? try await queue.proof(transaction) : try await queue.refreshed(transaction)
+            let fresh =
+                entry.hasRefreshedReceipt ? try await queue.proof(transaction) : try await queue.refreshed(transaction)
             guard fresh.proof != transaction.proof else { return await postpone(entry, because: refusal) }
             do throws(ServerError) {
                 let reply = try await post(fresh, entry, as: session)
