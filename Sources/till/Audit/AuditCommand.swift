@@ -39,8 +39,9 @@ extension Command {
                 With --proofs it also verifies Apple's signature of every stored transaction, receipt and renewal, and
                 compares what Apple signed with the row: the end of a subscription's period, its price, its token.
                 --json prints {"rows", "balances", "seals", "sealedAt", "found": [{"rows", "at"}], "checkpoint",
-                "proofs", "violations": [{"rule", "about", "text"}]}; "found" are rows that had no seal when a server
-                started, "proofs" is the number of proofs verified, or null without --proofs.
+                "proofs", "unproven", "violations": [{"rule", "about", "text"}]}; "found" are rows that had no seal when
+                a server started, "proofs" is the number of proofs verified and "unproven" that of imported purchases
+                without one, or null without --proofs.
                 """,
             zh: """
                 用 "seals" 中的密钥重新计算每个封印，并把每个余额与其分录、每一行与各项规则相比较
@@ -50,8 +51,8 @@ extension Command {
                 用 --proofs 还会重新验证每笔已保存的交易、收据和续订信息的 Apple 签名，并把签名的内容与行比较：
                 订阅周期的结束时间、价格、令牌等。
                 --json 输出 {"rows", "balances", "seals", "sealedAt", "found": [{"rows", "at"}], "checkpoint",
-                "proofs", "violations": [{"rule", "about", "text"}]}；"found" 是服务器启动时没有封印的行，
-                "proofs" 是验证过的凭证数，没有 --proofs 时为 null。
+                "proofs", "unproven", "violations": [{"rule", "about", "text"}]}；"found" 是服务器启动时没有封印的行，
+                "proofs" 是验证过的凭证数，"unproven" 是没有凭证的导入购买数，没有 --proofs 时均为 null。
                 """),
         flags: Configuration.flags + [.checkpoint, .proofs]
     ) { call in
@@ -161,6 +162,7 @@ private struct AuditRun {
                 "found": .array(
                     seals.found.map { ["rows": .string($0.rows), "at": .string($0.at.rfc3339)] }),
                 "checkpoint": .object(now.members), "proofs": proofs.map { .int($0.proofs) } ?? .null,
+                "unproven": proofs.map { .int($0.unproven) } ?? .null,
                 "violations": .array(
                     violations.map { violation in
                         [

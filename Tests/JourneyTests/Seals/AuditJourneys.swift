@@ -38,7 +38,9 @@ import TillSQLite
             #expect((beside.document.at("rows").int ?? 0) >= 6 && beside.document.at("balances") == 1)
             #expect(beside.document.at("proofs") == .null)
             let proven = try await run(["audit", "--proofs"] + configuration)
-            #expect(proven.code == 0 && proven.document.at("proofs") == 1, "\(proven.said)")
+            #expect(
+                proven.code == 0 && proven.document.at("proofs") == 1 && proven.document.at("unproven") == 0,
+                "\(proven.said)")
             let said = try await run(["audit"] + configuration, json: false)
             #expect(said.said.contains("everything is as it was written"), "\(said.said)")
             try await files.buy(port, as: "ben")
