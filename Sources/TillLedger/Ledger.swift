@@ -51,6 +51,7 @@ public struct Ledger: Sendable {
         self.entropy = entropy
         self.log = log
         self.serverAPI = serverAPI
+        if let key = settings.sealKey { database.markCommits(key.commitMark) }
         verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects, refused: refusedProof)
         catalogs = CatalogHistory(settings.catalog, since: clock())
         proofHeaders = KnownProofHeaders(of: database)

@@ -27,6 +27,10 @@ struct ConnectionSettings: Sendable {
         hosts = HostOrder(address)
     }
 
+    /// How PostgreSQL names the connections, unless the address says otherwise. Servers of releases without marks of
+    /// commits are called `till`.
+    static let serverName = "till serve"
+
     /// A network that swallows packets is noticed before the statement's own limit is over.
     private static let keepAliveSeconds = "5"
     /// After so long PostgreSQL ends a transaction whose server is silent. One that was frozen in the middle of a job's
@@ -43,7 +47,7 @@ struct ConnectionSettings: Sendable {
             ("keepalives_idle", Self.keepAliveSeconds), ("keepalives_interval", Self.keepAliveSeconds),
             ("keepalives_count", "2"), ("tcp_user_timeout", "\(statementMilliseconds)"),
             ("target_session_attrs", isReadOnly ? "any" : "read-write"),
-            ("fallback_application_name", "till"), ("dbname", address),
+            ("fallback_application_name", Self.serverName), ("dbname", address),
         ]
         if let passwordFile { parameters.append(("password", try PasswordFile.read(passwordFile))) }
         parameters.append(("client_encoding", "UTF8"))

@@ -100,6 +100,10 @@ public final class PostgresDatabase: Database {
 
     public var isShared: Bool { true }
 
+    public var marksCommits: Bool { engine.role == .server }
+
+    public func markCommits(_ mark: CommitMark) { engine.mark.withLock { $0 = mark } }
+
     public func write<Value: Sendable>(
         locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {

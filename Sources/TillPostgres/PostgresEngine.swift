@@ -6,7 +6,9 @@ import TillThreads
 final class PostgresEngine: @unchecked Sendable {
     private let writes: WorkQueue<Job>
     private let reads: WorkQueue<Job>
-    private let role: DatabaseRole
+    let role: DatabaseRole
+    /// What a transaction that changes one of the schema's `watchedTables` leaves; nil: nothing.
+    let mark = Locked<CommitMark?>(nil)
     private let counter = FigureCounter()
     private var threads: [SystemThread] = []
 
@@ -35,7 +37,9 @@ final class PostgresEngine: @unchecked Sendable {
             let gathering = WorkQueue<Job>.Gathering(pause: 1, pauses: options.gatherMilliseconds)
             for index in 0..<max(1, options.connections) {
                 let connection = PostgresSource(settings, index == 0 ? first : nil, outage, counter)
-                let writer = TransactionRunner(connection, watch: options.commitWatch, counter)
+                let marking = TransactionRunner.Marking(
+                    tables: Set(options.schema.watchedTables.map { "\($0)" }), mark: mark)
+                let writer = TransactionRunner(connection, watch: options.commitWatch, counter, marking)
                 workers.append { [writes, counter] in
                     let count = max(1, options.batchLimit)
                     Self.work(writes, atMost: count, gathering, counter, \.busyWriters) { writer.commit($0) }

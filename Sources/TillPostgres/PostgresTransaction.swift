@@ -55,6 +55,7 @@ final class PostgresTransaction {
             case statement
             /// The ids of new rows of this table, drawn before a body asks for them.
             case ids(String)
+            case markFacts
         }
     }
 
@@ -69,17 +70,27 @@ final class PostgresTransaction {
     /// The code of the refusal.
     static let needsSnapshot = "till: snapshot"
 
+    /// What a change of one of these tables leaves beside it.
+    private let marking: (mark: CommitMark, tables: Set<String>)?
+    private var needsMark = false
+    private var markFacts: ResultSet?
+
     /// - Parameter snapshotsFor: first statements of bodies that make several queries.
     init(
-        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<String> = []
+        _ handle: PostgresHandle, _ kind: Kind, locking keys: Set<LockKey> = [], snapshotsFor queries: Set<String> = [],
+        marking: (mark: CommitMark, tables: Set<String>)? = nil
     ) {
         self.handle = handle
+        self.marking = marking
         self.kind = kind
         needingSnapshot = queries
         switch kind {
         case .writing:
             control("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             if !keys.isEmpty { waiting.append(Waiting(command: lock(keys), purpose: .control)) }
+            if let marking {
+                waiting.append(Waiting(command: handle.command(marking.mark.facts, []), purpose: .markFacts))
+            }
         case .snapshot: beginSnapshot()
         case .query: break
         }
@@ -125,7 +136,11 @@ final class PostgresTransaction {
             let results = try handle.exchange(before.map(\.command) + commands)
             for (waiting, result) in zip(before, results) {
                 note(waiting.command, result)
-                if case .ids(let table) = waiting.purpose { addIDs(Self.ids(result), of: table) }
+                switch waiting.purpose {
+                case .ids(let table): addIDs(Self.ids(result), of: table)
+                case .markFacts: markFacts = result
+                case .control, .statement: break
+                }
             }
             let own = Array(results.suffix(commands.count))
             for (command, result) in zip(commands, own) { note(command, result) }
@@ -180,6 +195,7 @@ final class PostgresTransaction {
     }
 
     func willChange(_ table: String?) {
+        if let table, marking?.tables.contains(table) == true { needsMark = true }
         guard !fetched.isEmpty else { return }
         guard let table else { return fetched = [:] }
         guard fetched.values.contains(where: { $0.tables.contains(table) }) else { return }
@@ -257,7 +273,9 @@ final class PostgresTransaction {
         if let failure { throw failure }
         joinKept()
         guard isOpen || waiting.contains(where: { $0.purpose == .statement }) else { return }
+        let mark = try commitMark()
         var all = waiting.filter { if case .ids = $0.purpose { false } else { true } }.map(\.command)
+        if let mark { all.append(mark) }
         waiting = []
         let writes = hasWritten || all.contains(where: \.text.alwaysWrites)
         if !writes { all.append(handle.command("SELECT pg_logical_emit_message(true, 'till', '')")) }
@@ -281,6 +299,25 @@ final class PostgresTransaction {
         if let warning = handle.takeWarning() {
             // The row is on this server; whether it is on a standby is unknown.
             throw PostgresError(code: "", DatabaseError(.busy, warning).inDoubt, isLost: false)
+        }
+    }
+
+    /// The command that writes this transaction's mark; nil if it leaves none.
+    private func commitMark() throws(PostgresError) -> Command? {
+        guard let marking, needsMark else { return nil }
+        let sql = marking.mark.facts
+        do {
+            // Most transactions have read something before, and the facts came with it.
+            waiting.removeAll { $0.purpose == .markFacts }
+            let facts = if let markFacts { markFacts } else { try exchange([handle.command(sql, [])])[0] }
+            guard let statement = try facts.rows(of: sql, marking.mark.statement).first else {
+                throw DatabaseError(.other, "a commit's mark has no facts: \(sql)")
+            }
+            return handle.command(statement.sql, statement.values)
+        } catch {
+            if let failure { throw failure }
+            let known = error as? DatabaseError ?? DatabaseError(.other, "\(error)")
+            throw PostgresError(code: "", known, isLost: false)
         }
     }
 

@@ -1,4 +1,5 @@
 import TillSQL
+import TillThreads
 
 /// Runs bodies that write, several in one transaction, and answers them after the commit.
 ///
@@ -9,6 +10,7 @@ final class TransactionRunner: @unchecked Sendable {
     private let source: PostgresSource
     private let watch: CommitWatch?
     private let counter: FigureCounter
+    private let marking: Marking
     /// Ids that the last body with keys of the same kinds drew, by table: the next one probably draws as many, so they
     /// come with its first exchange.
     private var expectedIDs: [Set<String>: [String: Int]] = [:]
@@ -16,10 +18,17 @@ final class TransactionRunner: @unchecked Sendable {
     /// With its keys declared a body finds what it found before, and perhaps more.
     private static let mostRuns = 8
 
-    init(_ source: PostgresSource, watch: CommitWatch?, _ counter: FigureCounter) {
+    /// Which commits leave a mark, and which.
+    struct Marking {
+        let tables: Set<String>
+        let mark: Locked<CommitMark?>
+    }
+
+    init(_ source: PostgresSource, watch: CommitWatch?, _ counter: FigureCounter, _ marking: Marking) {
         self.source = source
         self.watch = watch
         self.counter = counter
+        self.marking = marking
     }
 
     /// Runs, commits and answers `jobs`.
@@ -28,7 +37,10 @@ final class TransactionRunner: @unchecked Sendable {
         var hasSavepoints = false
         while waiting.count > 1 {
             switch attempt(waiting, hasSavepoints: hasSavepoints) {
-            case .needsSavepoints: hasSavepoints = true
+            case .needsSavepoints:
+                // Rows of a savepoint have a number of their own, of which no mark knows.
+                if marking.mark.withLock({ $0 }) != nil { return commitEach(waiting) }
+                hasSavepoints = true
             case .ended(let answered, let again):
                 for (job, error) in answered { job.answer(error) }
                 counter.add { $0.reruns += Int64(again.count) }
@@ -89,7 +101,9 @@ final class TransactionRunner: @unchecked Sendable {
         } catch {
             return .undone(PostgresError(code: "", error, isLost: false))
         }
-        let transaction = PostgresTransaction(handle, .writing, locking: Set(jobs.flatMap(\.keys)))
+        let transaction = PostgresTransaction(
+            handle, .writing, locking: Set(jobs.flatMap(\.keys)),
+            marking: marking.mark.withLock { $0 }.map { ($0, marking.tables) })
         drawAhead(for: jobs, transaction)
         let facts: [PostgresTransaction.Facts]
         do throws(DatabaseError) {

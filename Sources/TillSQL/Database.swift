@@ -34,11 +34,32 @@ public protocol Database: Sendable {
     /// The ids of the rows that this process has inserted since it opened the database. Nil if the driver does not
     /// know: servers share the database, or the schema does not list the table in `watchedTables`.
     func insertedRows(of table: StaticString) -> [ClosedRange<Int64>]?
+
+    /// Has each later commit that changes a table of the schema's `watchedTables` leave a mark. Drivers that know
+    /// `insertedRows` leave none.
+    func markCommits(_ mark: CommitMark)
+
+    /// Whether `markCommits` has an effect.
+    var marksCommits: Bool { get }
+}
+
+/// What a transaction writes of itself, so that its rows can be told from those of other programs.
+public struct CommitMark: Sendable {
+    /// Selects what `statement` needs, in the transaction itself.
+    public let facts: SQL
+    /// The statement that writes the mark.
+    public let statement: @Sendable (any Row) throws -> Statement
+
+    public init(facts: SQL, statement: @escaping @Sendable (any Row) throws -> Statement) {
+        (self.facts, self.statement) = (facts, statement)
+    }
 }
 
 extension Database {
     public var isShared: Bool { false }
     public func insertedRows(of table: StaticString) -> [ClosedRange<Int64>]? { nil }
+    public func markCommits(_ mark: CommitMark) {}
+    public var marksCommits: Bool { false }
 
     public func write<Value: Sendable>(
         locking keys: @autoclosure () -> [LockKey], reading statements: @escaping @Sendable () throws -> [Statement],

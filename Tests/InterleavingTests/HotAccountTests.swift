@@ -62,7 +62,7 @@ struct HotAccountTests {
         let transactions: Int
 
         init(_ world: SharedLedgerWorld) throws {
-            let others = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'till'"
+            let others = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'till serve'"
             let servers = "\(others) AND pid <> pg_backend_pid() AND query NOT LIKE '%pg_stat%'"
             try world.sql("SELECT pg_terminate_backend(pid, 5000) \(servers)")
             try world.sql("SELECT pg_stat_clear_snapshot()")

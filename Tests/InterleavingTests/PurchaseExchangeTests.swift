@@ -51,7 +51,7 @@ struct PurchaseExchangeTests {
             try world.sql(
                 """
                 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()
-                    AND application_name = 'till' AND pid <> pg_backend_pid()
+                    AND application_name = 'till serve' AND pid <> pg_backend_pid()
                 """)
             try world.sql("SELECT pg_stat_clear_snapshot()")
             #expect(

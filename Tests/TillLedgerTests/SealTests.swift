@@ -32,6 +32,10 @@ import TillTestDatabases
         VALUES (?1, 2, 1, 'shop', 'points', 5, 'bonus', ?2, 0)
         """
 
+    static func insertPosting(_ row: Int64, _ connection: any Connection) throws {
+        try connection.execute(posting, [.integer(row), .text("gift \(row)")])
+    }
+
     static func post(_ rows: [Int64], in database: any Database) async throws {
         try await database.write { connection in
             try connection.execute(
@@ -39,7 +43,7 @@ import TillTestDatabases
                 INSERT INTO customers (customer_id, user_id, first_seen) VALUES (1, 'ann', 0) \
                 ON CONFLICT (customer_id) DO NOTHING
                 """, [])
-            for row in rows { try connection.execute(posting, [.integer(row), .text("gift \(row)")]) }
+            for row in rows { try insertPosting(row, connection) }
         }
     }
 

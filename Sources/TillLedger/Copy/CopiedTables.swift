@@ -1,6 +1,7 @@
 extension CopiedTable {
     /// Every table whose rows are the ledger's, after those that it refers to. A test compares them with the schemas.
-    /// `leases` and `heartbeat` concern running servers, and the tables of the schema's versions are the driver's.
+    /// `leases`, `heartbeat` and `commit_marks` concern running servers, and the tables of the schema's versions are the
+    /// driver's.
     package static let all: [CopiedTable] = purchases + work
 
     private static let purchases: [CopiedTable] = [

@@ -62,6 +62,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
     case sealsBegun = "seals_begun"
     case sealsResumed = "seals_resumed"
     case foreignRow = "foreign_row"
+    case unmarkedRows = "unmarked_rows"
     case workFailed = "work_failed"
     case notificationStuck = "notification_stuck"
     case appleRequest = "apple_request"
@@ -124,6 +125,7 @@ public enum LogEvent: String, Sendable, CaseIterable {
             .purchaseContested,
             .jobFailed,
             .leaseLost,
+            .unmarkedRows,
             .workFailed,
             .notificationStuck,
             .appleRequestFailed,

@@ -289,6 +289,7 @@ package enum PersonalData {
         Table("ledger_restores", [.none: "epoch taken_at restored_at first_position last_run"]),
         Table("heartbeat", [.none: "single_row at"]),
         Table("leases", [.none: "name holder term until"]),
+        Table("commit_marks", [.none: "number code"]),
         Table("server_activity", [.none: "single_row at chains_seen"]),
         Table(
             "apple_tasks",

@@ -40,5 +40,10 @@ public struct SealKey: Sendable, Hashable {
         return key.code("till seals 1", parts)
     }
 
+    /// The code in the mark of a commit.
+    func code(ofCommit number: Int64, ledger: UniqueID?, epoch: Int64?) -> [UInt8] {
+        key.code("till commit 1", [ledger?.bytes ?? [], epoch.map(Self.bytes) ?? [], Self.bytes(number)])
+    }
+
     private static func bytes(_ number: Int64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 }

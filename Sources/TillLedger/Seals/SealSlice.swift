@@ -5,20 +5,26 @@ import TillSQL
 /// What stays equal during one pass.
 struct SealRound: Sendable {
     let key: SealKey
-    let ledger: UniqueID
+    let identity: LedgerIdentity
     let at: Instant
     let database: any Database
-    /// Rows behind these that this process did not insert are foreign; others are found.
+    /// Rows behind these that no server wrote are foreign; others are found.
     let begin: [SealedStream: Int64]
+    /// A server of an older release may write rows without marks.
+    let hasOlderServers: Bool
+
+    var ledger: UniqueID { identity.id }
 
     /// The next seals of several tables, and why the others have none.
     func slices(
         of streams: Set<SealedStream>, _ connection: any Connection, isOld: (SealedStream, Int64) -> Bool
     ) throws -> ([SealSlice], stopped: [String]) {
         var (slices, stopped) = ([SealSlice](), [String]())
+        let writers = try RowWriters(self, connection)
         for stream in streams.sorted(by: { $0.rawValue < $1.rawValue }) {
             do {
-                if let slice = try slice(of: stream, connection, isOld: { isOld(stream, $0) }) { slices.append(slice) }
+                let slice = try slice(of: stream, writers, connection) { isOld(stream, $0) }
+                if let slice { slices.append(slice) }
             } catch let error as RowsFarAheadError {
                 stopped.append(error.description)
             }
@@ -29,8 +35,8 @@ struct SealRound: Sendable {
     /// The seals of the next rows of a table; nil if there are none.
     ///
     /// - Parameter isOld: whether an id without a row was seen in the pass before.
-    func slice(
-        of stream: SealedStream, _ connection: any Connection, isOld: (Int64) -> Bool
+    private func slice(
+        of stream: SealedStream, _ writers: RowWriters, _ connection: any Connection, isOld: (Int64) -> Bool
     ) throws -> SealSlice? {
         let newest = try SealTable(connection).newest(of: stream)
         let first = (newest?.last ?? 0) + 1
@@ -56,13 +62,13 @@ struct SealRound: Sendable {
                 next += 1
             }
         }
-        let own = OwnRows(database, stream.table)
+        let own = try writers.own(of: stream, from: first, to: end, connection)
         try stream.read(from: first, to: end, key: key, connection) { row in
             skip(to: row.position)
             next = row.position + 1
             guard !slice.isStopped else { return }
             let isOwn = own.contains(row.rowID)
-            if !isOwn, row.rowID > begin[stream] ?? 0 {
+            if !isOwn, !hasOlderServers, row.rowID > begin[stream] ?? 0 {
                 slice.foreign.append(row.position)
                 chain.add(stream.gap(row.position))
                 slice.add(row.position, chain, isGap: true)
@@ -110,30 +116,18 @@ struct SealRound: Sendable {
         guard let newest = try SealTable(connection).newest(of: stream) else { return nil }
         let chain = SHA256Chain(after: newest.digest)
         var slice = SealSlice(stream: stream, after: newest, round: self)
-        let own = OwnRows(database, stream.table)
+        let writers = try RowWriters(self, connection)
         for position in positions {
+            let own = try writers.own(of: stream, from: position, to: position, connection)
             try stream.read(from: position, to: position, key: key, connection) { row in
                 // A file has one writer, so its rows are never late.
-                guard own.contains(row.rowID) else { return }
+                guard own.contains(row.rowID) || hasOlderServers && database.marksCommits else { return }
                 chain.add(row.content)
                 slice.addLate(position)
             }
         }
         slice.endLate(chain)
         return slice.seals.isEmpty ? nil : slice
-    }
-}
-
-/// The rows of one table that this process inserted.
-private struct OwnRows {
-    private let ranges: [ClosedRange<Int64>]?
-
-    init(_ database: any Database, _ table: StaticString) { ranges = database.insertedRows(of: table) }
-
-    /// True where the driver does not know.
-    func contains(_ rowID: Int64) -> Bool {
-        guard let ranges else { return true }
-        return ranges.reversed().contains { $0.contains(rowID) }
     }
 }
 
@@ -156,6 +150,8 @@ struct SealSlice: Sendable {
     /// The first may replace `newest`, which had room.
     private(set) var seals: [Seal] = []
     private(set) var gaps: [Int64] = []
+    /// The last row or gap under these seals.
+    var end: Int64 { last }
     private var lateRows: [Int64] = []
     /// Rows sealed.
     private(set) var rows: Int64 = 0

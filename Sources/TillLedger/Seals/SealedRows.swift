@@ -38,16 +38,29 @@ extension SealedStream {
         ]
     }
 
-    /// Selects the sum of all last ids as `last`.
-    static let lastIDs: SQL = """
-        SELECT coalesce((SELECT max(customer_id) FROM customers), 0) + coalesce((SELECT max(row_id) FROM orders), 0) \
-        + coalesce((SELECT max(row_id) FROM transactions), 0) + coalesce((SELECT max(row_id) FROM evidence), 0) \
-        + coalesce((SELECT max(row_id) FROM postings), 0) + coalesce((SELECT max(row_id) FROM transfers), 0) \
-        + coalesce((SELECT max(position) FROM event_positions), 0) + coalesce((SELECT max(row_id) FROM consents), 0) \
-        + coalesce((SELECT max(row_id) FROM claims), 0) + coalesce((SELECT max(row_id) FROM erasures), 0) \
-        + coalesce((SELECT max(version) FROM catalog_versions), 0) \
-        + coalesce((SELECT max(row_id) FROM sealed_changes), 0) + coalesce((SELECT max(row_id) FROM imports), 0) \
-        + coalesce((SELECT max(row_id) FROM account_token_log), 0) AS last
+    /// The last id of every table.
+    static func ends(_ connection: any Connection) throws -> [SealedStream: Int64] {
+        try connection.first(lastIDs, []) { row in
+            func end(_ column: StaticString) -> Int64 { row.optionalInteger(column) ?? 0 }
+            return [
+                .customers: end("customers"), .orders: end("orders"), .transactions: end("transactions"),
+                .evidence: end("evidence"), .postings: end("postings"), .transfers: end("transfers"),
+                .events: end("events"), .consents: end("consents"), .claims: end("claims"),
+                .erasures: end("erasures"), .catalogVersions: end("catalog_versions"),
+                .changes: end("sealed_changes"), .imports: end("imports"), .accountTokens: end("account_tokens"),
+            ]
+        } ?? [:]
+    }
+
+    private static let lastIDs: SQL = """
+        SELECT (SELECT max(customer_id) FROM customers) AS customers, (SELECT max(row_id) FROM orders) AS orders, \
+        (SELECT max(row_id) FROM transactions) AS transactions, (SELECT max(row_id) FROM evidence) AS evidence, \
+        (SELECT max(row_id) FROM postings) AS postings, (SELECT max(row_id) FROM transfers) AS transfers, \
+        (SELECT max(position) FROM event_positions) AS events, (SELECT max(row_id) FROM consents) AS consents, \
+        (SELECT max(row_id) FROM claims) AS claims, (SELECT max(row_id) FROM erasures) AS erasures, \
+        (SELECT max(version) FROM catalog_versions) AS catalog_versions, \
+        (SELECT max(row_id) FROM sealed_changes) AS sealed_changes, (SELECT max(row_id) FROM imports) AS imports, \
+        (SELECT max(row_id) FROM account_token_log) AS account_tokens
         """
 
     private static let customersRows: SQL = """

@@ -26,6 +26,9 @@ public final class Sealer: Sendable {
     private static let passesInMemory = 8
     /// The last row of each table when this process began to seal: it must have inserted every later one.
     private let begin = Locked<[SealedStream: Int64]?>(nil)
+    /// Marks of commits that are still there.
+    private let spent = Locked<[SpentMarks]>([])
+    private let olderServersAt = Locked<Instant?>(nil)
 
     public init() {}
 
@@ -52,27 +55,31 @@ public final class Sealer: Sendable {
         guard let key = ledger.settings.sealKey else { return Pass() }
         let now = ledger.clock()
         let since = lookBack(from: now)
-        var look = try await ledger.database.read { try Look($0, since: since) }
+        let marks = ledger.database.marksCommits
+        var look = try await ledger.database.read { try Look($0, since: since, marks: marks) }
+        let numbers = look.marks
         if look.hasUnplaced {
             // A busy shop writes more events between two passes than one commit places.
             while try await ledger.placeEvents() {}
-            look = try await ledger.database.read { try Look($0, since: since) }
+            look = try await ledger.database.read { try Look($0, since: since, marks: marks) }
         }
+        add(SpentMarks(numbers: numbers, ends: look.ends))
         let (total, late) = (look.last, look.late)
         let known = seen.withLock { $0 }
         if late.isEmpty, known.isEmpty, finished.withLock({ $0 }) == total {
             remember(now)
+            try await removeMarks(sealed: [:], ledger)
             return Pass()
         }
-        let identity = try await ledger.identity()
         let round = SealRound(
-            key: key, ledger: identity.id, at: now, database: ledger.database,
-            begin: try await beginning(ledger))
+            key: key, identity: try await ledger.identity(), at: now, database: ledger.database,
+            begin: try await beginning(ledger), hasOlderServers: hasOlderServers(look, at: now))
         var pass = Pass()
         pass.lateRows = try await sealLateRows(late, ledger.database, round)
         remember(now)
         if known.isEmpty, finished.withLock({ $0 }) == total { return pass }
         var (found, open) = (Set<Gap>(), Set(SealedStream.allCases))
+        var sealed: [SealedStream: Int64] = [:]
         while !open.isEmpty {
             let streams = open
             let (slices, stopped) = try await ledger.database.read { connection in
@@ -81,6 +88,7 @@ public final class Sealer: Sendable {
             pass.stopped += stopped
             for slice in slices {
                 found.formUnion(slice.missing.map { Gap(stream: slice.stream, position: $0) })
+                sealed[slice.stream] = slice.end
             }
             let ready = slices.filter { !$0.seals.isEmpty }
             guard !ready.isEmpty else { break }
@@ -90,10 +98,39 @@ public final class Sealer: Sendable {
             pass.foreignRows += ready.flatMap { slice in slice.foreign.map { "\(slice.stream.name) \($0)" } }
             open = Set(slices.filter(\.hasMore).map(\.stream))
         }
+        try await removeMarks(sealed: sealed, ledger)
         seen.withLock { [found] in $0 = found }
         let hasStopped = !pass.stopped.isEmpty
         finished.withLock { $0 = hasStopped ? nil : total }
         return pass
+    }
+
+    // MARK: Marks of commits
+
+    private func add(_ marks: SpentMarks) {
+        spent.withLock { spent in
+            let known = Set(spent.flatMap(\.numbers))
+            let new = marks.numbers.filter { !known.contains($0) }
+            if !new.isEmpty { spent.append(SpentMarks(numbers: new, ends: marks.ends)) }
+        }
+    }
+
+    /// - Parameter sealed: the last sealed row of each table; a table without one has no rows left to seal.
+    private func removeMarks(sealed: [SealedStream: Int64], _ ledger: Ledger) async throws {
+        let numbers = spent.withLock { $0.filter { $0.isCovered(by: sealed) }.flatMap(\.numbers) }
+        guard !numbers.isEmpty else { return }
+        try await ledger.database.write(locking: [.ledger("seals")]) { try CommitMarkTable($0).remove(numbers) }
+        spent.withLock { $0.removeAll { $0.isCovered(by: sealed) } }
+    }
+
+    /// Milliseconds for which a server of an older release, seen connected, may still have committed rows.
+    private static let upgradePause: Int64 = 60_000
+
+    private func hasOlderServers(_ look: Look, at now: Instant) -> Bool {
+        olderServersAt.withLock { at in
+            if look.hasOlderServers { at = now }
+            return at.map { abs(now.milliseconds - $0.milliseconds) < Self.upgradePause } ?? false
+        }
     }
 
     /// Account tokens without a registration, as rows without a seal are sealed apart.
@@ -136,15 +173,23 @@ public final class Sealer: Sendable {
 
     /// What a pass finds before it starts, in one read: passes that find nothing run all day.
     private struct Look {
-        /// The sum of all tables' last ids. Late rows raise none; they are looked for while their gaps are young.
-        let last: Int64
+        /// The last id of each table.
+        let ends: [SealedStream: Int64]
         let late: [(stream: SealedStream, position: Int64)]
         let hasUnplaced: Bool
+        /// Commits that have left marks, and whether a server is connected that leaves none.
+        let marks: [Int64]
+        let hasOlderServers: Bool
+        /// Late rows do not change it; they are looked for while their gaps are young.
+        var last: Int64 { ends.values.reduce(0, +) }
 
-        init(_ connection: any Connection, since: Instant) throws {
+        init(_ connection: any Connection, since: Instant, marks: Bool) throws {
             hasUnplaced = try OutboxTable(connection).hasUnplaced()
-            last = try connection.first(SealedStream.lastIDs, []) { $0.integer("last") } ?? 0
+            ends = try SealedStream.ends(connection)
             late = try SealTable(connection).recentGaps(since: since)
+            let table = CommitMarkTable(connection)
+            self.marks = marks ? try table.numbers() : []
+            hasOlderServers = marks ? try table.hasOlderServers() : false
         }
     }
 

@@ -14,6 +14,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.sealStreams], [PostgresTables.sealStreams]),
             Schema.migration([Schema.imports], [PostgresTables.imports]),
             Schema.migration([Schema.accountTokenLog], [PostgresTables.accountTokenLog]),
+            Schema.migration([Schema.commitMarks], [PostgresTables.commitMarks]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

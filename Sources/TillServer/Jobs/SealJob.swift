@@ -34,6 +34,7 @@ final class SealJob: Sendable {
             return !state.hasRun
         }
         for row in pass.foreignRows.prefix(10) { server.log.write(.foreignRow, ["row": .text(row)]) }
+        if !isFirst, pass.foundRows > 0 { server.log.write(.unmarkedRows, ["rows": .integer(pass.foundRows)]) }
         if isFirst, pass.foundRows > 0 || before == nil && pass.rows > 0 {
             if let before {
                 server.log.write(

@@ -34,6 +34,7 @@ package struct LeasedDatabase: Database {
     }
 
     package var isShared: Bool { base.isShared }
+    package var marksCommits: Bool { base.marksCommits }
 
     package func write<Value: Sendable>(
         locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value

@@ -69,6 +69,7 @@ final class GuardedTables: @unchecked Sendable {
         "catalog_versions": ["ledger"],
         "claims": ["customer"],
         // A job moves a proof that has not changed: the statement that deletes it compares its bytes.
+        "commit_marks": [],
         "compressed_proofs": ["chain", "ledger"],
         "consents": ["customer"],
         "consumption_requests": ["notification", "consumption request"],

@@ -167,6 +167,7 @@ struct RestoreRun: Sendable {
             let ledger = try labelled.open(as: .server, .served).database
             do {
                 try await labelled.requireNoServer(ledger)
+                if let sealKey { ledger.markCommits(sealKey.commitMark) }
                 let restore = try await LedgerRestore(ledger).finish(
                     takenAt: takenAt, at: call.process.clock(), entropy: call.process.entropy)
                 var erased: Int64 = 0

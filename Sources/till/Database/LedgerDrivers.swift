@@ -130,7 +130,7 @@ extension LedgerLocation {
         return try connection.first(
             """
             SELECT count(*) AS servers FROM pg_stat_activity WHERE datname = current_database() \
-            AND application_name = 'till'
+            AND application_name IN ('till', 'till serve')
             """, []
         ) { $0.integer("servers") } ?? 0
     }

@@ -139,6 +139,8 @@ final class SharedLedgerWorld: Sendable {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: userSecret))])
         configuration.restore = RestoreTerms(policy: .move)
         configuration.debt = .forgive
+        // As in production: each commit leaves its mark.
+        configuration.sealKey = SealKey("a key of seals, at least thirty-two bytes")
         return configuration
     }
 

@@ -8,7 +8,7 @@ import TillTestDatabases
 
 @testable import TillLedger
 
-@Suite("Changes by SQL, behind the server", .enabled(if: LedgerDatabase.isSQLite, "\(LedgerDatabase.sqliteOnly)"))
+@Suite("Changes by SQL, behind the server")
 struct TamperingJourneys {
     /// A ledger with something in every sealed table.
     private func withSealedLedger(_ work: (Shop, SealAudit) async throws -> Void) async throws {
@@ -37,7 +37,8 @@ struct TamperingJourneys {
             let whole = try await audit.run()
             #expect(whole.violations.isEmpty, "\(whole.violations.map(\.text.en))")
             #expect(whole.rows > 160 && whole.seals > 9)
-            try await shop.ledger.write { try Triggers.drop($0) }
+            try await Triggers.drop(shop)
+            let tampering = try await shop.ledger.read { try Tampering($0) }
             var random = SeededRandom(seed: seed)
             var (made, draws, kinds) = (0, 0, Set<String>())
             while made < tampers, draws < 20 * tampers {
@@ -46,7 +47,6 @@ struct TamperingJourneys {
                 do {
                     try await shop.ledger.write { connection in
                         var random = before
-                        let tampering = try Tampering(connection)
                         guard let change = try tampering.change(connection, &random) else {
                             throw Tampering.Undone(change: "", violations: [])
                         }
@@ -57,7 +57,10 @@ struct TamperingJourneys {
                     made += 1
                     kinds.insert(String(undone.change.prefix { $0 != ":" && $0 != "." }))
                     #expect(!undone.violations.isEmpty, "seed \(seed), draw \(draws): \(undone.change)")
-                } catch is Tampering.Undone {}
+                } catch is Tampering.Undone {
+                } catch let refused as DatabaseError where refused.kind == .constraint {
+                    // PostgreSQL ends the whole transaction; nothing was changed.
+                }
                 for _ in 0..<7 { _ = random.next() }
             }
             #expect(made == tampers && kinds.count > 15, "\(made) changes of \(kinds.sorted())")
@@ -74,17 +77,21 @@ struct TamperingJourneys {
 
 /// The ledger's own guards, which an attacker removes first.
 enum Triggers {
-    static func drop(_ connection: any Connection) throws {
-        for sql in all { try connection.execute(sql, []) }
+    static func drop(_ shop: Shop) async throws {
+        for (trigger, table) in all {
+            try await shop.change(
+                sqlite: "DROP TRIGGER \(table: trigger)", postgres: "DROP TRIGGER \(trigger) ON \(table)")
+        }
     }
 
-    private static let all: [SQL] = [
-        "DROP TRIGGER evidence_is_never_edited", "DROP TRIGGER evidence_is_never_deleted",
-        "DROP TRIGGER grants_are_never_edited", "DROP TRIGGER grants_are_never_deleted",
-        "DROP TRIGGER postings_are_never_edited", "DROP TRIGGER postings_are_never_deleted",
-        "DROP TRIGGER events_are_never_edited", "DROP TRIGGER events_are_never_deleted",
-        "DROP TRIGGER catalog_versions_are_never_edited", "DROP TRIGGER catalog_versions_are_never_deleted",
-        "DROP TRIGGER transfers_are_never_edited", "DROP TRIGGER transfers_are_never_deleted",
-        "DROP TRIGGER consents_are_never_edited", "DROP TRIGGER consents_are_never_deleted",
+    private static let all: [(StaticString, table: StaticString)] = [
+        ("evidence_is_never_edited", "evidence"), ("evidence_is_never_deleted", "evidence"),
+        ("grants_are_never_edited", "grants"), ("grants_are_never_deleted", "grants"),
+        ("postings_are_never_edited", "postings"), ("postings_are_never_deleted", "postings"),
+        ("events_are_never_edited", "outbox"), ("events_are_never_deleted", "outbox"),
+        ("catalog_versions_are_never_edited", "catalog_versions"),
+        ("catalog_versions_are_never_deleted", "catalog_versions"),
+        ("transfers_are_never_edited", "transfers"), ("transfers_are_never_deleted", "transfers"),
+        ("consents_are_never_edited", "consents"), ("consents_are_never_deleted", "consents"),
     ]
 }
