@@ -69,9 +69,20 @@ struct ConnectionSettings: Sendable {
         SET jit = off;
         SELECT set_config('synchronous_commit', 'on', false)
             WHERE current_setting('synchronous_commit') IN ('off', 'local');
-        \(isReadOnly ? "SET default_transaction_read_only = on;" : "SET enable_seqscan = off;")
+        SET enable_seqscan = off;
+        \(isReadOnly ? Self.reading : "")
         """
     }
+
+    /// A program that only reads walks tables in slices of their keys. Without knowing the slice's size, PostgreSQL
+    /// would join it with the whole other table, or make a plan for each slice.
+    private static let reading = """
+        SET default_transaction_read_only = on;
+        SET enable_hashjoin = off;
+        SET enable_mergejoin = off;
+        SET enable_bitmapscan = off;
+        SET plan_cache_mode = force_generic_plan;
+        """
 
     /// The address without its password, for messages.
     var shownAddress: String { PostgresAddress.withoutPassword(address) }

@@ -71,7 +71,7 @@ struct TamperingJourneys {
     @Test("A change of the ledger by SQL is found by the audit, also where the books fit (V8)")
     func tampered() async throws { try await count(400, seed: 1) }
 
-    @Test("The same ten thousand times (V8)", .slow, .timeLimit(.minutes(10)))
+    @Test("The same ten thousand times (V8)", .slow, .timeLimit(.minutes(40)))
     func tamperedOften() async throws { try await count(10_000, seed: 2) }
 }
 
