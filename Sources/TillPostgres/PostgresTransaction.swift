@@ -58,10 +58,10 @@ final class PostgresTransaction {
             case markFacts
         }
 
-        /// Whether it inserts one row that changes no other one.
+        /// Whether it inserts one row that neither changes nor reads another one.
         var isPlainRow: Bool {
-            guard purpose == .statement, command.rows == 1, !command.returnsID else { return false }
-            return command.text.rowInsert?.mayUpdate == false
+            guard purpose == .statement, command.rows == 1, let row = command.text.rowInsert else { return false }
+            return !command.returnsID && !row.mayUpdate && !row.hasQuery
         }
     }
 
