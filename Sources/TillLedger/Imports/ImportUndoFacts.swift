@@ -117,10 +117,10 @@ struct ImportUndoFacts {
         let stored = try transactions.find(ids)
         let owners = try pairs(Self.owners, ids)
         let chains = Dictionary(try pairs(Self.chains, ids)) { first, _ in first }
-        let holders = Set((try pairs(Self.holders, ids)).map { [$0.0, $0.1] })
+        let walletOwners = Set((try pairs(Self.walletOwners, ids)).map { [$0.0, $0.1] })
             .sorted { ($0[0], $0[1]) < ($1[0], $1[1]) }
         let orderIDs = Set(stored.compactMap(\.orderRowID)).sorted()
-        let pointsOf = holders.map { Statement(Self.points, [.integer($0[1]), .integer($0[0])]) }
+        let pointsOf = walletOwners.map { Statement(Self.points, [.integer($0[1]), .integer($0[0])]) }
         try connection.prefetch {
             OrderTable.finding(orderIDs) + pointsOf
                 + Set(chains.values).sorted().map { SubscriptionTable.findingLinks(of: $0) }
@@ -162,7 +162,7 @@ struct ImportUndoFacts {
         }
     }
 
-    private static let states = [owners, chains, holders]
+    private static let states = [owners, chains, walletOwners]
 
     private static let owners: SQL = """
         SELECT g.transaction_row_id AS row_id, coalesce(h.customer_id, g.customer_id) AS other FROM grants g LEFT JOIN \
@@ -173,7 +173,7 @@ struct ImportUndoFacts {
         t.environment AND s.original_id = t.original_id WHERE t.row_id IN (\(marks: 32))
         """
     /// The customers in whose wallets a purchase may have postings.
-    private static let holders: SQL = """
+    private static let walletOwners: SQL = """
         SELECT transaction_row_id AS row_id, customer_id AS other FROM grants WHERE transaction_row_id IN \
         (\(marks: 32)) UNION SELECT grant_row_id, customer_id FROM grant_owners WHERE grant_row_id IN \
         (\(marks: 32)) UNION SELECT i.grant_row_id, f.to_customer_id FROM transfer_items i CROSS JOIN \

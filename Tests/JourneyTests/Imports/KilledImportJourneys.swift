@@ -106,7 +106,7 @@ import TillTestDatabases
     }
 
     @Test(
-        "Again and again: each row is imported once, then undone once, and nothing is left over (R7)",
+        "Again and again: each row is imported once, then undone once, and nothing is left over (R7)", .slow,
         arguments: LedgerDatabase.each)
     func killed(on database: LedgerDatabase) async throws {
         try await ServerProcess.withFiles { files in
