@@ -85,6 +85,8 @@ backup-drill: ## destroy a ledger's disk under load and restore it · 负载下�
 	swift build --product till
 	scripts/backup-drill --copy litestream
 	scripts/backup-drill --copy backup
+	scripts/backup-drill --copy postgres
+	scripts/backup-drill --copy pgbackrest
 
 # `make failover-test FAULTS=200 SEED=7 KEEP=directory`; needs root.
 FAULTS ?= 20

@@ -57,6 +57,12 @@ final class PostgresTransaction {
             case ids(String)
             case markFacts
         }
+
+        /// Whether it inserts one row that neither changes nor reads another one.
+        var isPlainRow: Bool {
+            guard purpose == .statement, command.rows == 1, let row = command.text.rowInsert else { return false }
+            return !command.returnsID && !row.mayUpdate && !row.hasQuery
+        }
     }
 
     enum Kind {
@@ -124,7 +130,7 @@ final class PostgresTransaction {
             }
         }
         if waiting.contains(where: { $0.purpose == .statement }) || commands.contains(where: \.isWrite) { joinKept() }
-        let before = waiting
+        let before = Self.joined(waiting)
         waiting = []
         sentCount += 1
         isOpen = kind != .query
@@ -161,6 +167,28 @@ final class PostgresTransaction {
 
     /// Lets a command wait for the next exchange.
     func append(_ command: Command) { waiting.append(Waiting(command: command, purpose: .statement)) }
+
+    /// Many rows that follow one another into a table travel in statements of several rows, as those of several bodies.
+    private static func joined(_ waiting: [Waiting]) -> [Waiting] {
+        guard waiting.count >= fewestJoined else { return waiting }
+        var (all, rows): ([Waiting], [Waiting]) = ([], [])
+        func end() {
+            var shared = SharedStatements()
+            shared.add(rows.map(\.command))
+            all +=
+                rows.count < fewestJoined
+                ? rows : shared.commands.map { Waiting(command: $0, purpose: .statement) }
+            rows = []
+        }
+        for one in waiting {
+            if let last = rows.last, last.command.text !== one.command.text || !one.isPlainRow { end() }
+            if one.isPlainRow { rows.append(one) } else { all.append(one) }
+        }
+        end()
+        return all
+    }
+
+    private static let fewestJoined = 4
 
     func control(_ sql: SQL) { waiting.append(Waiting(command: handle.command(sql), purpose: .control)) }
 
@@ -274,7 +302,7 @@ final class PostgresTransaction {
         joinKept()
         guard isOpen || waiting.contains(where: { $0.purpose == .statement }) else { return }
         let mark = try commitMark()
-        var all = waiting.filter { if case .ids = $0.purpose { false } else { true } }.map(\.command)
+        var all = Self.joined(waiting).filter { if case .ids = $0.purpose { false } else { true } }.map(\.command)
         if let mark { all.append(mark) }
         waiting = []
         let writes = hasWritten || all.contains(where: \.text.alwaysWrites)

@@ -12,6 +12,8 @@ struct RowInsert {
     private let parameterCount: Int
     /// Whether a row may change one that exists. Two rows of one statement must not change the same.
     let mayUpdate: Bool
+    /// Whether its values are queried: a row of the same statement would not see those before it.
+    let hasQuery: Bool
 
     /// Nil if the statement inserts no row of its own values.
     ///
@@ -42,6 +44,7 @@ struct RowInsert {
         (head, tail) = (string(0..<row.lowerBound), string(row.upperBound..<bytes.count))
         guard !tail.uppercased().contains("RETURNING") else { return nil }
         mayUpdate = !tail.isEmpty
+        hasQuery = text.uppercased().contains("SELECT")
     }
 
     /// The place of the row with its brackets.

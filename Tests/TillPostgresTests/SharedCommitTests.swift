@@ -48,6 +48,35 @@ struct SharedCommitTests {
         }
     }
 
+    @Test("The rows that a body writes into one table one after the other share statements, and keep their order")
+    func rowsOfOneBody() async throws {
+        let inserts = Locked<[String]>([])
+        let step: @Sendable (Int32, String) -> Void = { _, statement in
+            if statement.hasPrefix("INSERT INTO entries") { inserts.withLock { $0.append(statement) } }
+        }
+        try await Store.withOpen(connections: 1, { $0.step = step }) { database, _ in
+            try await database.write(locking: []) { connection in
+                for number in 0..<39 {
+                    try connection.write(
+                        "INSERT INTO entries (number, note) VALUES (?1, ?2)",
+                        [.integer(Int64(number)), number == 20 ? .null : .text("n")])
+                }
+                // Each of these counts the rows before it.
+                for _ in 0..<5 {
+                    try connection.write(
+                        "INSERT INTO entries (number) VALUES ((SELECT count(*) FROM entries WHERE number >= ?1))",
+                        [.integer(0)])
+                }
+            }
+            let numbers = try await database.read { connection in
+                try connection.query("SELECT number FROM entries ORDER BY row_id", []) { $0.integer("number") }
+            }
+            #expect(numbers == (0..<44).map { Int64($0) })
+            // 16, 16, 4, 2 and 1 rows; then 5 statements.
+            #expect(inserts.withLock { $0.count } == 10)
+        }
+    }
+
     @Test(
         "The queries with which bodies begin are made in one exchange, and a body sees the rows of those it waits for")
     func readingAhead() async throws {

@@ -45,7 +45,8 @@ extension AuditWalk {
     }
 
     /// After a grant was moved, its owner is the customer who was told, or one who was told later. Events about one
-    /// grant have their row ids in the order of their commits, because each locks the grant's chain.
+    /// grant have their row ids in the order of their commits, because each locks the grant's chain. A purchase whose
+    /// import was undone is in no environment, and belongs to no customer.
     static let movedGrants = AuditWalk(
         rule: .owners, last: "SELECT coalesce(max(row_id), 0) AS last FROM outbox"
     ) { connection, slice in
@@ -53,10 +54,10 @@ extension AuditWalk {
             """
             SELECT t.id FROM outbox b CROSS JOIN transactions t ON t.row_id = b.transaction_row_id LEFT JOIN \
             grant_owners o ON o.grant_row_id = t.row_id WHERE b.row_id > ?1 AND b.row_id <= ?2 AND b.type = \
-            'grant.moved' AND t.state <> 2 AND (o.grant_row_id IS NULL OR o.customer_id <> b.customer_id AND NOT \
-            EXISTS (SELECT 1 FROM outbox n WHERE n.customer_id = o.customer_id AND n.transaction_row_id = \
-            b.transaction_row_id AND n.row_id > b.row_id AND n.type IN ('grant.created', 'grant.moved'))) \
-            ORDER BY b.row_id
+            'grant.moved' AND t.state <> 2 AND t.environment > 0 AND (o.grant_row_id IS NULL OR o.customer_id <> \
+            b.customer_id AND NOT EXISTS (SELECT 1 FROM outbox n WHERE n.customer_id = o.customer_id AND \
+            n.transaction_row_id = b.transaction_row_id AND n.row_id > b.row_id AND n.type IN ('grant.created', \
+            'grant.moved'))) ORDER BY b.row_id
             """, slice.values
         ) { row in
             AuditViolation(

@@ -1,176 +1,192 @@
 import TillBilling
 import TillSQL
 
-/// Takes back what an import recorded for one customer, by reversing entries. What changes of a sealed row is recorded:
-/// the transaction is set aside with its grant and its evidence, and the same purchase may come again.
+/// Takes back what an import recorded for some customers, by reversing entries. What changes of a sealed row is
+/// recorded: the transaction is set aside with its grant and its evidence, and the same purchase may come again.
 struct ImportUndo {
     let processor: PurchaseProcessor
     let run: ImportRun
     let inputs: CommitInputs
     let connection: any Connection
 
-    /// What keeps a customer's rows from being undone, with the line of the file.
-    struct Kept: Sendable, Hashable {
-        let line: Int64
-        let subject: String
-        let reason: LedgerImport.UndoPage.Reason
-    }
+    typealias Customer = ImportUndoFacts.Customer
+    typealias Purchase = ImportUndoFacts.Purchase
+    typealias Kept = LedgerImport.UndoPage.Kept
 
     private var rows: ImportedRowTable { ImportedRowTable(connection) }
-    private var ledger: LedgerTable { LedgerTable(connection) }
+    private var facts: ImportUndoFacts { ImportUndoFacts(connection) }
 
-    // MARK: Touched since
+    // MARK: Customers
 
-    func touched(of customer: Int64, _ user: UserID) throws -> [Kept] {
-        let purchases = try rows.purchases(of: run.rowID, customer: customer)
-        let ids = Set(purchases.map(\.rowID))
+    /// What became of customers.
+    struct Outcome: Sendable {
+        /// The purchases, balances and tokens that were undone.
+        var undone: Int64 = 0
+        /// What was touched since, whose customers keep everything.
         var kept: [Kept] = []
-        var rest: [Key: Int64] = [:]
-        for purchase in purchases {
-            guard let stored = try TransactionTable(connection).find(rowID: purchase.rowID) else { continue }
-            let grant = try grant(of: stored)
+    }
+
+    /// What would be undone. Writes nothing.
+    func check(_ customers: [Int64], isForced: Bool) throws -> Outcome {
+        try facts.customers(customers, of: run).reduce(into: Outcome()) { outcome, customer in
+            let kept = isForced ? [] : touched(of: customer)
+            outcome.kept += kept
+            if kept.isEmpty { outcome.undone += Int64(customer.count) }
+        }
+    }
+
+    /// Ends as if each customer was undone by itself, in this order.
+    func undo(_ customers: [Int64], isForced: Bool) throws -> Outcome {
+        connection.lock([.ledger("imports")])
+        var (outcome, rest) = (Outcome(), customers[...])
+        while !rest.isEmpty {
+            let all = try facts.customers(Array(rest), of: run)
+            connection.lock(Array(all.reduce(into: Set()) { $0.formUnion($1.keys) }))
+            let next = all.prefix(ImportUndoFacts.apart(all))
+            var undone: [Customer] = []
+            for customer in next {
+                let kept = isForced ? [] : touched(of: customer)
+                outcome.kept += kept
+                guard kept.isEmpty else { continue }
+                undone.append(customer)
+                outcome.undone += Int64(customer.count)
+            }
+            try undo(undone)
+            rest = next.last.map { last in rest.drop { $0 <= last.id } } ?? []
+        }
+        return outcome
+    }
+
+    /// What keeps a customer's rows from being undone, with the line of the file.
+    private func touched(of customer: Customer) -> [Kept] {
+        let ids = Set(customer.purchases.map(\.row.rowID))
+        var kept: [Kept] = []
+        func keep(_ line: Int64, _ subject: String, _ reason: LedgerImport.UndoPage.Reason) {
+            kept.append(Kept(user: customer.user, line: line, subject: subject, reason: reason))
+        }
+        var rest: [ImportUndoFacts.Wallet: Int64] = [:]
+        for (row, purchase) in customer.purchases {
+            let stored = purchase.stored
             var reason: LedgerImport.UndoPage.Reason?
-            if stored.signedAt != purchase.signedAt { reason = stored.revokedAt == nil ? .updated : .refunded }
-            if let grant, grant.userID != user { reason = .moved }
-            if try isRenewed(stored, except: ids) { reason = .renewed }
-            if let reason { kept.append(Kept(line: purchase.line, subject: stored.id.text, reason: reason)) }
-            for (key, amount) in try points(of: purchase.rowID) where key.user == user {
-                rest[key.ofWallet, default: 0] -= amount
+            if stored.signedAt != row.signedAt { reason = stored.revokedAt == nil ? .updated : .refunded }
+            if let owner = purchase.owner, owner != customer.id { reason = .moved }
+            let isRenewed = purchase.links.contains {
+                $0.hasGrant && !ids.contains($0.rowID) && $0.period.purchasedAt >= stored.purchasedAt
+            }
+            if isRenewed { reason = .renewed }
+            if let reason { keep(row.line, stored.id.text, reason) }
+            for points in purchase.points where points.customer == customer.id {
+                let wallet = ImportUndoFacts.Wallet(environment: points.environment, currency: points.currency)
+                rest[wallet, default: 0] -= points.amount
             }
         }
-        for balance in try corrections(of: customer, user) { rest[balance.key, default: 0] -= balance.amount }
-        for (key, change) in rest.sorted(by: { $0.key.currency < $1.key.currency }) where change < 0 {
-            let balance = try ledger.wallet(of: user, in: key.environment).balances[key.currency, default: 0]
+        for (wallet, amount) in customer.corrections { rest[wallet, default: 0] -= amount }
+        for (wallet, change) in rest.sorted(by: { $0.key.currency < $1.key.currency }) where change < 0 {
+            let balance = customer.wallets[wallet] ?? 0
             if balance + change < min(balance, 0) {
-                kept.append(Kept(line: purchases.first?.line ?? 0, subject: key.currency, reason: .spent))
+                keep(customer.purchases.first?.row.line ?? 0, wallet.currency, .spent)
             }
         }
         return kept
     }
 
-    private func isRenewed(_ stored: TransactionTable.Stored, except ids: Set<Int64>) throws -> Bool {
-        guard let chain = try SubscriptionTable(connection).find(stored.originalID, in: stored.environment) else {
-            return false
+    private func undo(_ customers: [Customer]) throws {
+        guard !customers.isEmpty else { return }
+        var postings: [Entry] = []
+        for customer in customers {
+            for (_, purchase) in customer.purchases { postings += reversal(of: purchase, ground: "import_undone") }
+            for (wallet, amount) in customer.corrections {
+                var posting = Posting(
+                    environment: wallet.environment, userID: customer.user, contra: .corrected,
+                    currency: wallet.currency, amount: -amount, kind: .correction,
+                    reference: ImportedRowTable.reference(run.id, "undone \(inputs.freshID())"), at: inputs.now)
+                posting.note = Posting.Note(reason: "import_undone", actor: run.actor)
+                postings.append((posting, customer.id, nil))
+            }
         }
-        return try SubscriptionTable(connection).links(of: chain.rowID).contains {
-            $0.hasGrant && !ids.contains($0.rowID) && $0.period.purchasedAt >= stored.purchasedAt
+        try setAside(customers.flatMap { $0.purchases.map(\.purchase) }, posting: postings, ground: "import_undone")
+        try rows.undo(balances: customers.flatMap(\.balances), at: inputs.now)
+        for customer in customers {
+            for token in customer.tokens { try rows.remove(token, of: customer.id, at: inputs.now) }
         }
-    }
-
-    // MARK: Undoing
-
-    /// - Returns: how many purchases, balances and tokens were undone.
-    func undo(_ customer: Int64, _ user: UserID) throws -> Int64 {
-        connection.lock([.customer(user), .ledger("imports")])
-        let purchases = try rows.purchases(of: run.rowID, customer: customer)
-        for purchase in purchases { try setAside(purchase.rowID, ground: "import_undone") }
-        for correction in try corrections(of: customer, user) {
-            var posting = Posting(
-                environment: correction.key.environment, userID: user, contra: .corrected,
-                currency: correction.key.currency, amount: -correction.amount, kind: .correction,
-                reference: ImportedRowTable.reference(run.id, "undone \(freshReference())"), at: inputs.now)
-            posting.note = Posting.Note(reason: "import_undone", actor: run.actor)
-            try ledger.post(posting, grant: nil)
-        }
-        let balances = try rows.balances(of: run.rowID, customer: customer)
-        for balance in balances { try rows.undo(balance: balance.rowID, at: inputs.now) }
-        let tokens = try rows.tokens(of: run.rowID, customer: customer)
-        connection.lock(tokens.map { .order($0) })
-        for token in tokens { try rows.remove(token, of: customer, at: inputs.now) }
-        if try rows.hasReminders(customer) {
-            let changed = SubscriptionChanges.Changed(user: user, environment: run.environment, originalID: nil)
+        for customer in customers where customer.hasReminders {
+            let changed = SubscriptionChanges.Changed(
+                user: customer.user, environment: run.environment, originalID: nil)
             try processor.remind(about: [], and: [changed], inputs.now, connection)
         }
-        return Int64(purchases.count + balances.count + tokens.count)
     }
 
-    private func freshReference() -> String { inputs.freshID().description }
+    // MARK: Purchases
+
+    private typealias Entry = (posting: Posting, customer: Int64, grant: Int64?)
 
     /// Reverses one transaction, and leaves it where nothing finds it.
     func setAside(_ rowID: Int64, ground: String) throws {
-        guard let stored = try TransactionTable(connection).find(rowID: rowID) else { return }
-        connection.lock([.chain(stored.originalID, stored.environment)])
-        for (key, amount) in try points(of: rowID).sorted(by: { $0.key.currency < $1.key.currency }) where amount != 0 {
-            connection.lock([.customer(key.user)])
+        guard let purchase = try facts.purchases([rowID])[rowID] else { return }
+        connection.lock(purchase.keys)
+        try setAside([purchase], posting: reversal(of: purchase, ground: ground), ground: ground)
+    }
+
+    private func reversal(of purchase: Purchase, ground: String) -> [Entry] {
+        purchase.points.filter { $0.amount != 0 }.map { points in
             var posting = Posting(
-                environment: key.environment, userID: key.user, contra: .sold, currency: key.currency, amount: -amount,
-                kind: .refund, reference: key.reference, at: inputs.now)
+                environment: points.environment, userID: points.user, contra: .sold, currency: points.currency,
+                amount: -points.amount, kind: .refund, reference: "", at: inputs.now)
             posting.note = Posting.Note(reason: ground, actor: run.actor)
-            try ledger.post(posting, grant: rowID)
+            return (posting, points.customer, purchase.stored.rowID)
         }
-        try withdraw(stored.orderRowID, paidBy: stored, ground: ground)
-        try GrantOwnerTable(connection).remove(rowID)
-        try EvidenceTable(connection).insert(
-            transaction: rowID,
-            EvidenceTable.Entry(
-                at: inputs.now, decision: "undone", ground: ground, source: PurchaseSource.imported.rawValue,
-                caller: run.actor))
-        for statement in Self.leaving { try connection.write(statement, [.integer(rowID)]) }
-        try SealedChangeTable(connection).record(.transactions, rowID, at: inputs.now) {
-            try connection.execute(
-                """
-                UPDATE transactions SET environment = ?2, state = 3, quarantine = NULL, order_row_id = NULL, token = \
-                NULL WHERE row_id = ?1
-                """, [.integer(rowID), .integer(-run.rowID)])
+    }
+
+    /// Table by table, so that a driver can send the rows of a table together.
+    private func setAside(_ purchases: [Purchase], posting entries: [Entry], ground: String) throws {
+        let ids = purchases.map(\.stored.rowID)
+        let withdrawn = purchases.compactMap(\.withdrawn)
+        let changed = [
+            SealedChangeTable.Changed(stream: .orders, rowIDs: withdrawn.map(\.rowID)),
+            SealedChangeTable.Changed(stream: .transactions, rowIDs: ids),
+        ]
+        try SealedChangeTable(connection).record(changed, at: inputs.now) {
+            try LedgerTable(connection).post(entries)
+            try OrderTable(connection).withdraw(
+                withdrawn.map { ($0, inputs.freshID()) }, at: inputs.now, reason: ground)
+            for rowID in ids {
+                try EvidenceTable(connection).insert(
+                    transaction: rowID,
+                    EvidenceTable.Entry(
+                        at: inputs.now, decision: "undone", ground: ground, source: PurchaseSource.imported.rawValue,
+                        caller: run.actor))
+            }
+            for (rowID, chain) in zip(ids, purchases.map(\.chain)) {
+                guard let chain else { continue }
+                try connection.write(
+                    "DELETE FROM subscription_periods WHERE subscription_row_id = ?1 AND transaction_row_id = ?2",
+                    [.integer(chain), .integer(rowID)])
+            }
+            let lists = IDLists.of(ids)
+            for list in lists {
+                for statement in Self.leaving { try connection.write(statement, list) }
+                try connection.write(Self.settingAside, list + [.integer(-run.rowID)])
+            }
+            // A chain that stands for others of its customer goes after them.
+            for list in lists + lists { try connection.write(Self.forgettingChain, list) }
         }
-        try rows.undo(rowID, at: inputs.now)
+        try rows.undo(ids, at: inputs.now)
     }
 
     private static let leaving: [SQL] = [
-        "DELETE FROM ownership_basis WHERE grant_row_id = ?1",
-        "DELETE FROM subscription_periods WHERE transaction_row_id = ?1",
-        """
-        DELETE FROM apple_chains WHERE row_id = ?1 AND NOT EXISTS (SELECT 1 FROM apple_chains x WHERE x.customer = ?1)
-        """,
+        "DELETE FROM grant_owners WHERE grant_row_id IN (\(marks: 32))",
+        "DELETE FROM ownership_basis WHERE grant_row_id IN (\(marks: 32))",
     ]
 
-    /// The order gets an id that no one knows, so that the old one is free again, and leaves its customer's lists.
-    private func withdraw(_ orderRowID: Int64?, paidBy stored: TransactionTable.Stored, ground: String) throws {
-        let orders = OrderTable(connection)
-        guard let orderRowID, let order = try orders.find(rowID: orderRowID),
-            order.order.isPaid(by: stored.id, in: stored.environment), order.order.idSource == .imported
-        else { return }
-        connection.lock([.order(order.order.id)])
-        if let way = order.order.status.way(to: .refunded) {
-            _ = try orders.move(order, along: way, at: inputs.now, reason: ground)
-        }
-        try SealedChangeTable(connection).record(.orders, orderRowID, at: inputs.now) {
-            try connection.execute(
-                "UPDATE orders SET id = ?2, transaction_id = NULL, environment = NULL WHERE row_id = ?1",
-                [.integer(orderRowID), .id(inputs.freshID())])
-        }
-    }
+    private static let forgettingChain: SQL = """
+        DELETE FROM apple_chains WHERE row_id IN (\(marks: 32)) AND NOT EXISTS (SELECT 1 FROM \
+        apple_chains x WHERE x.customer = apple_chains.row_id)
+        """
 
-    // MARK: Points
-
-    private struct Key: Hashable {
-        let user: UserID
-        let environment: StoreEnvironment
-        let currency: String
-        let reference: String
-
-        var ofWallet: Key { Key(user: user, environment: environment, currency: currency, reference: "") }
-    }
-
-    private func points(of rowID: Int64) throws -> [Key: Int64] {
-        try ledger.postings(grantOf: rowID).map(\.posting).reduce(into: [:]) { sums, posting in
-            let key = Key(
-                user: posting.userID, environment: posting.environment, currency: posting.currency,
-                reference: posting.reference)
-            sums[key, default: 0] += posting.amount
-        }
-    }
-
-    private func corrections(of customer: Int64, _ user: UserID) throws -> [(key: Key, amount: Int64)] {
-        try rows.corrections(of: run.id, customer: customer).map {
-            (Key(user: user, environment: $0.environment, currency: $0.currency, reference: ""), $0.amount)
-        }
-    }
-
-    private func grant(of stored: TransactionTable.Stored) throws -> Grant? {
-        try GrantTable(connection).find(transaction: stored.rowID)
-            .map { try GrantOwnerTable(connection).present($0, of: stored.rowID) }
-    }
+    private static let settingAside: SQL = """
+        UPDATE transactions SET environment = ?33, state = 3, quarantine = NULL, order_row_id = NULL, \
+        token = NULL WHERE row_id IN (\(marks: 32))
+        """
 }
 
 extension PurchaseProcessor {

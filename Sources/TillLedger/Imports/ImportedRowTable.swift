@@ -3,7 +3,7 @@ import TillSQL
 
 /// `imported_purchases`, `imported_balances` and `imported_tokens`.
 struct ImportedRowTable {
-    private let connection: any Connection
+    let connection: any Connection
     init(_ connection: any Connection) { self.connection = connection }
 
     struct Purchase: Sendable, Hashable {
@@ -48,41 +48,15 @@ struct ImportedRowTable {
         ) { $0.integer("import_row_id") }
     }
 
-    /// The customers of an import, in pages.
-    func customers(of run: Int64, after customer: Int64, limit: Int) throws -> [Int64] {
-        try connection.query(
-            """
-            SELECT customer_id FROM imported_purchases WHERE import_row_id = ?1 AND customer_id > ?2 UNION \
-            SELECT customer_id FROM imported_balances WHERE import_row_id = ?1 AND customer_id > ?2 UNION \
-            SELECT customer_id FROM imported_tokens WHERE import_row_id = ?1 AND customer_id > ?2 \
-            ORDER BY customer_id LIMIT ?3
-            """, [.integer(run), .integer(customer), .integer(Int64(limit))]
-        ) { $0.integer("customer_id") }
-    }
-
-    func purchases(of run: Int64, customer: Int64) throws -> [Purchase] {
-        try connection.query(
-            """
-            SELECT transaction_row_id, line, signed_at, is_signed FROM imported_purchases WHERE import_row_id = ?1 \
-            AND customer_id = ?2 AND undone_at IS NULL ORDER BY transaction_row_id
-            """, [.integer(run), .integer(customer)]
-        ) { row in
-            Purchase(
-                rowID: row.integer("transaction_row_id"), line: row.integer("line"),
-                signedAt: row.instant("signed_at"), isSigned: row.integer("is_signed") != 0)
+    /// Marks purchases as undone.
+    func undo(_ transactions: [Int64], at now: Instant) throws {
+        for list in IDLists.of(transactions) {
+            try connection.write(
+                """
+                UPDATE imported_purchases SET undone_at = ?33 WHERE transaction_row_id IN \
+                (\(marks: 32))
+                """, list + [.instant(now)])
         }
-    }
-
-    func hasReminders(_ customer: Int64) throws -> Bool {
-        try connection.first("SELECT 1 FROM reminders WHERE customer_id = ?1 LIMIT 1", [.integer(customer)]) { _ in
-            true
-        } ?? false
-    }
-
-    func undo(_ transaction: Int64, at now: Instant) throws {
-        try connection.write(
-            "UPDATE imported_purchases SET undone_at = ?2 WHERE transaction_row_id = ?1",
-            [.integer(transaction), .instant(now)])
     }
 
     // MARK: Opening balances
@@ -115,17 +89,14 @@ struct ImportedRowTable {
             """, [.text(user.text), environment.column])
     }
 
-    func balances(of run: Int64, customer: Int64) throws -> [Balance] {
-        try connection.query(
-            """
-            SELECT row_id, line, environment, currency, amount, stated_at FROM imported_balances WHERE \
-            import_row_id = ?1 AND customer_id = ?2 AND undone_at IS NULL ORDER BY row_id
-            """, [.integer(run), .integer(customer)], Self.read)
-    }
-
-    func undo(balance rowID: Int64, at now: Instant) throws {
-        try connection.write(
-            "UPDATE imported_balances SET undone_at = ?2 WHERE row_id = ?1", [.integer(rowID), .instant(now)])
+    /// Marks opening balances as undone.
+    func undo(balances: [Int64], at now: Instant) throws {
+        for list in IDLists.of(balances) {
+            try connection.write(
+                """
+                UPDATE imported_balances SET undone_at = ?33 WHERE row_id IN (\(marks: 32))
+                """, list + [.instant(now)])
+        }
     }
 
     /// The points in a wallet that come from purchases paid up to a moment: what the old system had counted by then.
@@ -142,24 +113,6 @@ struct ImportedRowTable {
         ) { $0.integer("points") } ?? 0
     }
 
-    /// The corrections of an import in a wallet, by environment and kind of points.
-    func corrections(
-        of run: UniqueID, customer: Int64
-    ) throws -> [(environment: StoreEnvironment, currency: String, amount: Int64)] {
-        try connection.query(
-            """
-            SELECT environment, currency, CAST(sum(amount) AS BIGINT) AS amount FROM postings WHERE customer_id = ?1 \
-            AND kind = 'correction' AND reference >= ?2 AND reference < ?3 GROUP BY environment, currency \
-            HAVING sum(amount) <> 0 ORDER BY environment, currency
-            """, [.integer(customer), .text(Self.reference(run, "")), .text(Self.reference(run, "~"))]
-        ) { row in
-            (
-                environment: try row.environment("environment"), currency: row.text("currency"),
-                amount: row.integer("amount")
-            )
-        }
-    }
-
     /// The reference of a correction: it names no person.
     static func reference(_ run: UniqueID, _ part: String) -> String { "import \(run) \(part)" }
 
@@ -169,13 +122,6 @@ struct ImportedRowTable {
         try connection.write(
             "INSERT INTO imported_tokens (token, import_row_id, customer_id) VALUES (?1, ?2, ?3)",
             [.id(token), .integer(run), .integer(customer)])
-    }
-
-    func tokens(of run: Int64, customer: Int64) throws -> [UniqueID] {
-        try connection.query(
-            "SELECT token FROM imported_tokens WHERE import_row_id = ?1 AND customer_id = ?2 ORDER BY token",
-            [.integer(run), .integer(customer)]
-        ) { try $0.uniqueID("token") }
     }
 
     func remove(_ token: UniqueID, of customer: Int64, at now: Instant) throws {

@@ -7,8 +7,8 @@ import TillSQL
 /// Brings the purchases of another system into the ledger: rows are read, their proofs verified, and recorded in
 /// commits of some hundred rows, without events. A row that the ledger has already changes nothing.
 package struct LedgerImport: Sendable {
-    private let ledger: Ledger
-    private var processor: PurchaseProcessor { ledger.intake.processor }
+    let ledger: Ledger
+    var processor: PurchaseProcessor { ledger.intake.processor }
     /// Rows that are recorded together. Several writers share more of them, none of which waits for one long commit.
     package static func batch(isShared: Bool) -> Int { isShared ? 500 : 250 }
     package var batch: Int { Self.batch(isShared: ledger.database.isShared) }
@@ -293,100 +293,5 @@ package struct LedgerImport: Sendable {
             members["currency"] = .string(price.currency.text)
         }
         return Array(JSONValue.object(members).encoded().utf8)
-    }
-}
-
-// MARK: Undoing
-
-extension LedgerImport {
-    package struct UndoPage: Sendable {
-        /// Why a customer's rows stay.
-        package enum Reason: String, Sendable, Hashable, CaseIterable {
-            case spent, renewed, refunded, updated, moved
-        }
-
-        package struct Kept: Sendable, Hashable {
-            package let user: UserID
-            package let line: Int64
-            /// A transaction's id, or a kind of points.
-            package let subject: String
-            package let reason: Reason
-        }
-
-        package init() {}
-
-        package var undone: Int64 = 0
-        package var kept: [Kept] = []
-        /// Pass it to the next call; nil at the end.
-        package var next: Int64?
-    }
-
-    /// Customers of one call.
-    private static let undoBatch = 100
-
-    /// Undoes an import for its next customers. What a customer has touched since stays whole, and is named.
-    ///
-    /// - Parameters:
-    ///   - position: `next` of the call before; nil begins.
-    ///   - isForced: undoes that, too.
-    package func undo(
-        _ stored: ImportTable.Stored, after position: Int64?, isForced: Bool, isDry: Bool, by actor: String
-    ) async throws -> UndoPage {
-        let customers = try await ledger.database.read { connection in
-            try ImportedRowTable(connection).customers(
-                of: stored.rowID, after: position ?? 0, limit: Self.undoBatch)
-        }
-        var page = UndoPage()
-        for customer in customers {
-            let (undone, kept) = try await undo(stored, customer, isForced: isForced, isDry: isDry, by: actor)
-            page.undone += undone
-            page.kept += kept
-        }
-        if customers.count == Self.undoBatch { page.next = customers.last }
-        if !isDry, page.undone > 0 || !page.kept.isEmpty {
-            ledger.log.write(
-                .importUndone,
-                [
-                    "import": .text(stored.id.description), "undone": .integer(page.undone),
-                    "kept": .integer(Int64(page.kept.count)), "caller": .text(actor),
-                ])
-        }
-        return page
-    }
-
-    private func undo(
-        _ stored: ImportTable.Stored, _ customer: Int64, isForced: Bool, isDry: Bool, by actor: String
-    ) async throws -> (Int64, [UndoPage.Kept]) {
-        let (inputs, processor) = (processor.inputs(), processor)
-        let run = ImportRun(
-            rowID: stored.rowID, id: stored.id, environment: stored.environment, actor: actor,
-            beganAt: stored.beganAt)
-        @Sendable func body(_ connection: any Connection) throws -> (Int64, [UndoPage.Kept]) {
-            guard let user = try CustomerTable(connection).user(customer) else { return (0, []) }
-            let undo = ImportUndo(
-                processor: processor, run: run, inputs: inputs.begin(), connection: connection)
-            let kept = isForced ? [] : try undo.touched(of: customer, user)
-            guard kept.isEmpty else {
-                let named = kept.map {
-                    UndoPage.Kept(user: user, line: $0.line, subject: $0.subject, reason: $0.reason)
-                }
-                return (0, named)
-            }
-            if isDry {
-                let rows = ImportedRowTable(connection)
-                let purchases = try rows.purchases(of: run.rowID, customer: customer).count
-                let balances = try rows.balances(of: run.rowID, customer: customer).count
-                return (Int64(purchases + balances + (try rows.tokens(of: run.rowID, customer: customer).count)), [])
-            }
-            let undone = try undo.undo(customer, user)
-            try ImportTable(connection).undo(undone, of: run.rowID, by: actor, at: inputs.now)
-            return (undone, [])
-        }
-        if isDry { return try await ledger.database.read(body) }
-        let user = try await ledger.database.read { try CustomerTable($0).user(customer) }
-        let result = try await ledger.database.write(
-            locking: [.ledger("imports")] + (user.map { [.customer($0)] } ?? []), body)
-        inputs.finish()
-        return result
     }
 }

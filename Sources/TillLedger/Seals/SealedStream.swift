@@ -99,6 +99,11 @@ public enum SealedStream: Int64, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// The queries of `readPresent`, for databases where each query is a round trip.
+    func reads(from first: Int64, to last: Int64) -> [Statement] {
+        (parts + [rows]).map { Statement($0, [.integer(first), .integer(last)]) }
+    }
+
     /// The same as the rows are now.
     ///
     /// - Parameter key: needed for customers and account tokens only.

@@ -105,6 +105,19 @@ public struct CustomerTable {
         }
     }
 
+    /// The user ids of customers by their number.
+    func users(_ ids: [Int64]) throws -> [Int64: UserID] {
+        var users: [Int64: UserID] = [:]
+        for statement in Self.findingUsers(ids) {
+            _ = try connection.query(statement) { users[$0.integer("customer_id")] = UserID($0.text("user_id")) }
+        }
+        return users
+    }
+
+    static func findingUsers(_ ids: [Int64]) -> [Statement] {
+        IDLists.statements("SELECT customer_id, user_id FROM customers WHERE customer_id IN (\(marks: 32))", ids)
+    }
+
     // MARK: Kinds
 
     /// Nil for a user whom the ledger has not identified yet.

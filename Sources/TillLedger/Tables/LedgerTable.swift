@@ -21,21 +21,56 @@ public struct LedgerTable {
     /// Adds a posting and updates the balance. `grant` is the row id of the transaction whose grant it belongs to;
     /// without one, the posting's own reference is stored. `transfer` is the transfer that moves the points.
     public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
-        let customer = SQLValue.integer(try CustomerTable(connection).id(of: posting.userID, at: posting.at))
+        let customer = try CustomerTable(connection).id(of: posting.userID, at: posting.at)
+        try insert(posting, customer, grant: grant, transfer: transfer)
+        try add(posting.amount, to: posting.currency, of: customer, in: posting.environment)
+    }
+
+    /// Adds the postings of several customers, and updates each balance once.
+    func post(_ all: [(posting: Posting, customer: Int64, grant: Int64?)]) throws {
+        var changes: [Balance: Int64] = [:]
+        for (posting, customer, grant) in all {
+            try insert(posting, customer, grant: grant, transfer: nil)
+            let balance = Balance(
+                customer: customer, environment: posting.environment, currency: posting.currency)
+            changes[balance, default: 0] += posting.amount
+        }
+        for (balance, amount) in changes.sorted(by: { $0.key < $1.key }) {
+            try add(amount, to: balance.currency, of: balance.customer, in: balance.environment)
+        }
+    }
+
+    private struct Balance: Hashable, Comparable {
+        let customer: Int64
+        let environment: StoreEnvironment
+        let currency: String
+
+        static func < (one: Balance, two: Balance) -> Bool {
+            (one.customer, one.environment.rawValue, one.currency)
+                < (two.customer, two.environment.rawValue, two.currency)
+        }
+    }
+
+    private func insert(_ posting: Posting, _ customer: Int64, grant: Int64?, transfer: Int64?) throws {
         try connection.write(
             Self.inserting,
             [
-                posting.environment.column, customer, .text(posting.contra.rawValue),
+                posting.environment.column, .integer(customer), .text(posting.contra.rawValue),
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
                 .optional(grant), .optional(transfer),
             ] + CallerColumns(posting.note.actor, at: posting.at, connection).values)
+    }
+
+    private func add(
+        _ amount: Int64, to currency: String, of customer: Int64, in environment: StoreEnvironment
+    ) throws {
         try connection.write(
             """
             INSERT INTO balances (environment, customer_id, currency, amount) VALUES (?1, ?2, ?3, ?4) \
             ON CONFLICT (environment, customer_id, currency) DO UPDATE SET amount = balances.amount + excluded.amount
             """,
-            [posting.environment.column, customer, .text(posting.currency), .integer(posting.amount)])
+            [environment.column, .integer(customer), .text(currency), .integer(amount)])
     }
 
     public func wallet(of user: UserID, in environment: StoreEnvironment) throws -> Wallet {
@@ -49,6 +84,28 @@ public struct LedgerTable {
         Statement(
             "SELECT currency, amount FROM balances WHERE environment = ?1 AND customer_id = \(customer: 2)",
             [environment.column, .text(user.text)])
+    }
+
+    /// The wallets of customers.
+    func wallets(of ids: [Int64]) throws -> [(customer: Int64, wallet: ImportUndoFacts.Wallet, amount: Int64)] {
+        try Self.findingWallets(of: ids).flatMap { statement in
+            try connection.query(statement) { row in
+                (
+                    row.integer("customer_id"),
+                    ImportUndoFacts.Wallet(
+                        environment: try row.environment("environment"), currency: row.text("currency")),
+                    row.integer("amount")
+                )
+            }
+        }
+    }
+
+    static func findingWallets(of ids: [Int64]) -> [Statement] {
+        IDLists.statements(
+            """
+            SELECT customer_id, environment, currency, amount FROM balances WHERE customer_id IN \
+            (\(marks: 32)) AND environment IN (?33, ?34, ?35)
+            """, ids, StoreEnvironment.allCases.map(\.column))
     }
 
     /// What is read before a posting by reference, for databases where each query is a round trip.

@@ -13,6 +13,10 @@ public struct OrderTable {
         """
     private static let findingByID: SQL = "SELECT row_id, \(columns, userOf: "orders") FROM orders WHERE id = ?1"
 
+    private static let findingByRow: SQL = """
+        SELECT row_id, \(columns, userOf: "orders") FROM orders WHERE row_id IN (\(marks: 32))
+        """
+
     /// False for the order of an import that was undone: refunded, and without its transaction.
     private static let isListed: Columns = "(id_source <> 5 OR status <> 6 OR transaction_id IS NOT NULL)"
 
@@ -66,6 +70,12 @@ public struct OrderTable {
             """, [.integer(rowID)], Self.read)
     }
 
+    func find(_ ids: [Int64]) throws -> [Stored] {
+        try Self.finding(ids).flatMap { try connection.query($0, Self.read) }
+    }
+
+    static func finding(_ ids: [Int64]) -> [Statement] { IDLists.statements(findingByRow, ids) }
+
     /// Moves an order along legal status changes, one history entry for each, and stores its transaction if the order
     /// is free for it. Returns the order as it then is.
     public func move(
@@ -97,6 +107,30 @@ public struct OrderTable {
                 .integer(stored.rowID),
             ])
         return moved
+    }
+
+    /// Takes orders back: each is refunded if it may be, and gets an id that no one knows, so that the old one is free.
+    func withdraw(_ all: [(stored: Stored, fresh: OrderID)], at now: Instant, reason: String) throws {
+        for (stored, _) in all {
+            for (index, status) in (stored.order.status.way(to: .refunded) ?? []).enumerated() {
+                try insertMove(
+                    stored.rowID, stored.moveCount + Int64(index) + 1,
+                    OrderMove(status: status, at: now, reason: reason))
+            }
+        }
+        for (stored, fresh) in all {
+            let way = stored.order.status.way(to: .refunded) ?? []
+            try connection.write(
+                """
+                UPDATE orders SET id = ?2, transaction_id = NULL, environment = NULL, status = ?3, updated_at = ?4, \
+                moves = ?5 WHERE row_id = ?1
+                """,
+                [
+                    .integer(stored.rowID), .id(fresh), .integer(Int64((way.last ?? stored.order.status).rawValue)),
+                    .instant(way.isEmpty ? stored.order.updatedAt : now),
+                    .integer(stored.moveCount + Int64(way.count)),
+                ])
+        }
     }
 
     public func moves(of rowID: Int64) throws -> [OrderMove] {

@@ -27,22 +27,54 @@ struct SealedChangeTable {
         return changes
     }
 
-    /// Changes what is sealed of a row of orders or transactions, and records it.
-    func record(
-        _ stream: SealedStream, _ rowID: Int64, at now: Instant, _ change: () throws -> Void
-    ) throws {
-        let was = try content(of: stream, rowID)
-        try change()
-        let present = try content(of: stream, rowID)
-        guard let was, let present, was != present else { return }
-        try connection.write(
-            "INSERT INTO sealed_changes (stream, changed_row_id, was, now, at) VALUES (?1, ?2, ?3, ?4, ?5)",
-            [stream.column, .integer(rowID), .blob(was), .blob(present), .instant(now)])
+    /// Rows of orders or transactions that are about to change.
+    struct Changed {
+        let stream: SealedStream
+        let rowIDs: [Int64]
     }
 
-    private func content(of stream: SealedStream, _ rowID: Int64) throws -> [UInt8]? {
-        var found: [UInt8]?
-        try stream.readPresent(from: rowID, to: rowID, key: nil, connection) { found = $2.array }
-        return found
+    /// Changes what is sealed of rows, and records it.
+    func record(_ changed: [Changed], at now: Instant, _ change: () throws -> Void) throws {
+        let was = try contents(of: changed)
+        try change()
+        let present = try contents(of: changed)
+        for (one, (was, present)) in zip(changed, zip(was, present)) {
+            for rowID in one.rowIDs {
+                guard let was = was[rowID], let present = present[rowID], was != present else { continue }
+                try connection.write(
+                    "INSERT INTO sealed_changes (stream, changed_row_id, was, now, at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    [one.stream.column, .integer(rowID), .blob(was), .blob(present), .instant(now)])
+            }
+        }
+    }
+
+    func record(_ stream: SealedStream, _ rowID: Int64, at now: Instant, _ change: () throws -> Void) throws {
+        try record([Changed(stream: stream, rowIDs: [rowID])], at: now, change)
+    }
+
+    /// The contents of the rows, in the order of `changed`.
+    private func contents(of changed: [Changed]) throws -> [[Int64: [UInt8]]] {
+        let ranges = changed.map { Self.ranges(of: $0.rowIDs) }
+        try connection.prefetch {
+            zip(changed, ranges).flatMap { one, ranges in ranges.flatMap { one.stream.reads(from: $0, to: $1) } }
+        }
+        return try zip(changed, ranges).map { one, ranges in
+            var found: [Int64: [UInt8]] = [:]
+            for (first, last) in ranges {
+                try one.stream.readPresent(from: first, to: last, key: nil, connection) { found[$0] = $2.array }
+            }
+            return found
+        }
+    }
+
+    /// Ids that lie close together are read as one range.
+    private static func ranges(of ids: [Int64]) -> [(first: Int64, last: Int64)] {
+        ids.sorted().reduce(into: [(first: Int64, last: Int64)]()) { ranges, id in
+            if let range = ranges.last, id - range.last <= 8 {
+                ranges[ranges.count - 1].last = id
+            } else {
+                ranges.append((id, id))
+            }
+        }
     }
 }

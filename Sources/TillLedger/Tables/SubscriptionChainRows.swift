@@ -20,7 +20,12 @@ extension SubscriptionTable {
     /// All periods of a chain with their owners, the oldest purchase first: from the chain's list, and each period's
     /// rows by row id.
     public func links(of subscription: Int64) throws -> [Link] {
-        try connection.query(
+        try connection.query(Self.findingLinks(of: subscription), Self.link)
+            .sorted { PaidPeriod.isEarlier($0.period, $1.period) }
+    }
+
+    static func findingLinks(of subscription: Int64) -> Statement {
+        Statement(
             """
             SELECT t.state, t.order_row_id, \
             \(user: "coalesce(h.customer_id, CASE WHEN b.withdrawn_at IS NULL THEN g.customer_id END, o.customer_id)") \
@@ -34,9 +39,7 @@ extension SubscriptionTable {
             grant_owners h ON h.grant_row_id = t.row_id LEFT JOIN proofs r ON r.transaction_row_id = t.row_id LEFT \
             JOIN ownership_basis b ON b.grant_row_id = t.row_id WHERE p.subscription_row_id = ?1 ORDER BY \
             t.purchased_at DESC, t.row_id DESC LIMIT ?2
-            """, [.integer(subscription), .integer(Self.periodLimit)], Self.link
-        )
-        .sorted { PaidPeriod.isEarlier($0.period, $1.period) }
+            """, [.integer(subscription), .integer(periodLimit)])
     }
 
     private static func link(_ row: any Row) throws -> Link {

@@ -24,6 +24,10 @@ public struct TransactionTable {
         SELECT row_id, \(signed), \(processed) FROM transactions WHERE environment = ?1 AND id = ?2
         """
 
+    private static let findingByRow: SQL = """
+        SELECT row_id, \(signed), \(processed) FROM transactions WHERE row_id IN (\(marks: 32))
+        """
+
     let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
@@ -130,6 +134,12 @@ public struct TransactionTable {
             SELECT row_id, \(Self.signed), \(Self.processed) FROM transactions WHERE row_id = ?1
             """, [.integer(rowID)], Self.read)
     }
+
+    func find(_ ids: [Int64]) throws -> [Stored] {
+        try Self.finding(ids).flatMap { try connection.query($0, Self.read) }
+    }
+
+    static func finding(_ ids: [Int64]) -> [Statement] { IDLists.statements(findingByRow, ids) }
 
     public func list(orderRowID: Int64) throws -> [Stored] {
         try connection.query(

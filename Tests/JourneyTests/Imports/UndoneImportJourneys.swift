@@ -87,6 +87,80 @@ import TillLedger
         }
     }
 
+    @Test("A guest's imported purchase that moved to an account stays, and both are undone together if forced (R7)")
+    func moved() async throws {
+        try await Shop.open { shop in
+            let imports = ImportShop(shop: shop)
+            let payments = [
+                try await shop.pay(token: nil), try await shop.pay(token: nil), try await shop.pay(token: nil),
+            ]
+            let rows = zip(payments, ["guest-1", "ann", "ben"]).map { ImportShop.signed($0, $1) }
+            let (run, ended) = try await imports.move(rows, as: .transactions)
+            #expect(ended == ImportShop.Ended(imported: 3))
+            #expect(try await shop.merge("guest-1", into: "ann", as: .backend).status == 201)
+            #expect(try await shop.points(of: "ann") == 120)
+            let page = try await imports.undo(run, isDry: true)
+            #expect(page.undone == 2 && page.kept.map { "\($0.user) \($0.reason)" } == ["guest-1 moved"])
+            let undone = try await imports.undo(run)
+            #expect(undone.undone == 2 && undone.kept == page.kept)
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(try await imports.undo(run, isForced: true).undone == 1)
+            #expect(try await shop.points(of: "ann") == 0)
+            #expect(try await imports.work.find(run.id).undone == 3)
+            try await imports.audit()
+        }
+    }
+
+    @Test("Of a crowd, those who touched something are named, and all others are undone and counted (R7)")
+    func crowd() async throws {
+        try await Shop.open { shop in
+            let imports = ImportShop(shop: shop)
+            var rows: [JSONValue] = []
+            for number in 0..<130 {
+                let user = JSONValue.string("user-\(number)")
+                func purchase(_ part: Int) -> JSONValue {
+                    [
+                        "userId": user, "transactionId": .string("88\(number)00\(part)"),
+                        "productId": .string(Shop.points60), "purchasedAt": "2026-01-02T03:04:05Z",
+                    ]
+                }
+                rows += [purchase(1), purchase(2)]
+                if number % 3 == 0 {
+                    rows.append(["kind": "balance", "userId": user, "currency": "points", "balance": 70])
+                }
+                if number % 5 == 0 {
+                    let token = UniqueID(high: 77, low: UInt64(number + 1)).description
+                    rows.append(["kind": "accountToken", "userId": user, "token": .string(token)])
+                }
+            }
+            let (run, ended) = try await imports.move(rows, as: .till)
+            #expect(ended == ImportShop.Ended(imported: rows.count))
+            let spenders = ["user-0", "user-41", "user-99", "user-129"]
+            for user in spenders {
+                let spent = try await shop.send(
+                    .post, "/v1/users/\(user)/wallet/debits",
+                    ["currency": "points", "amount": 5, "reference": .string("of \(user)")])
+                #expect(spent.status == 201)
+            }
+            let page = try await imports.undo(run)
+            #expect(Set(page.kept.map(\.user.text)) == Set(spenders) && page.kept.allSatisfy { $0.reason == .spent })
+            // user-0 has two purchases, a balance and a token; user-99 and user-129 have a balance, too.
+            let stays: Int64 = 4 + 2 + 3 + 3
+            #expect(page.undone == Int64(rows.count) - stays)
+            #expect(try await imports.work.find(run.id).undone == page.undone)
+            for number in 0..<130 {
+                let user = "user-\(number)"
+                let left: Int64 = spenders.contains(user) ? (number % 3 == 0 ? 65 : 115) : 0
+                #expect(try await shop.points(of: user) == left, "\(user)")
+            }
+            try await imports.audit()
+            #expect(try await imports.undo(run, isForced: true).undone == stays)
+            for user in spenders { #expect(try await shop.points(of: user) == -5) }
+            try await imports.audit()
+            #expect(try await imports.move(rows, as: .till, digit: 2).ended.imported == rows.count)
+        }
+    }
+
     @Test("A renewal, its notification and the phone reach the user of an imported subscription; it then stays (R7)")
     func renewed() async throws {
         try await SubscriptionShop.open { world in
