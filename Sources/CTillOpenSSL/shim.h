@@ -69,8 +69,8 @@ static inline EVP_MAC_CTX *till_hmac_sha256(void) {
     return context;
 }
 
-/// Computes a table of multiples of the group's generator, unless OpenSSL has one: deprecated without a replacement, and
-/// still there in all of OpenSSL 3. 1 if there is a table.
+/// Computes a table of multiples of the group's generator: deprecated without a replacement, and still there in all of
+/// OpenSSL 3. 1 if there is a table.
 static inline int till_ec_precompute(EC_GROUP *group, BN_CTX *context) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
