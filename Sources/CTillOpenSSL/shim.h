@@ -69,6 +69,15 @@ static inline EVP_MAC_CTX *till_hmac_sha256(void) {
     return context;
 }
 
+/// Computes a table of multiples of the group's generator: deprecated without a replacement, and still there in all of
+/// OpenSSL 3. 1 if there is a table.
+static inline int till_ec_precompute(EC_GROUP *group, BN_CTX *context) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return EC_GROUP_precompute_mult(group, context) == 1 && EC_GROUP_have_precompute_mult(group) == 1;
+#pragma GCC diagnostic pop
+}
+
 /// Has all of libcrypto take its randomness from one function: deprecated in favour of providers, and still honoured by
 /// all of OpenSSL 3. The method is kept for the life of the process, as libcrypto wants it.
 static inline void till_take_randomness_from(int (*bytes)(unsigned char *buffer, int count)) {

@@ -70,11 +70,7 @@ public struct UniqueID: Hashable, Sendable {
 
     /// 16 bytes, most significant first.
     public var bytes: [UInt8] {
-        (0..<16).map { index in
-            index < 8
-                ? UInt8(truncatingIfNeeded: high >> (56 - 8 * index))
-                : UInt8(truncatingIfNeeded: low >> (120 - 8 * index))
-        }
+        withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) { Array($0) }
     }
 
     static func nibble(_ unit: UInt8) -> UInt64? {
@@ -89,7 +85,7 @@ public struct UniqueID: Hashable, Sendable {
 
 extension UniqueID: CustomStringConvertible {
     public var description: String {
-        let digits = Array("0123456789abcdef".utf8)
+        let digits: StaticString = "0123456789abcdef"
         return String(unsafeUninitializedCapacity: 36) { buffer in
             var position = 0
             for index in 0..<16 {
@@ -98,8 +94,8 @@ extension UniqueID: CustomStringConvertible {
                     position += 1
                 }
                 let half = index < 8 ? high >> (56 - 8 * index) : low >> (120 - 8 * index)
-                buffer[position] = digits[Int(half >> 4 & 0xF)]
-                buffer[position + 1] = digits[Int(half & 0xF)]
+                buffer[position] = digits.utf8Start[Int(half >> 4 & 0xF)]
+                buffer[position + 1] = digits.utf8Start[Int(half & 0xF)]
                 position += 2
             }
             return 36

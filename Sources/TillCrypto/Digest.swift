@@ -10,8 +10,11 @@ public enum Digest: String, Sendable {
 
     /// The hash of `bytes`: 20, 32 or 48 bytes.
     public func hash(_ bytes: some Collection<UInt8>) -> [UInt8] {
-        let input = Array(bytes)
-        return clearingErrors {
+        hash(Array(bytes))
+    }
+
+    public func hash(_ input: [UInt8]) -> [UInt8] {
+        clearingErrors {
             var output = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
             var length: UInt32 = 0
             let done = EVP_Digest(input, input.count, &output, &length, algorithm, nil)

@@ -92,6 +92,9 @@ public protocol Connection: AnyObject {
     /// the rows are written; an id that no row uses stays free or is skipped.
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64]
 
+    /// The same for one row.
+    func drawID(of table: StaticString) throws -> Int64
+
     /// Draws the key of one new row of any table whose key the database gives. Nil where asking for it saves nothing:
     /// the row then gets its key when it is inserted.
     func drawKey(of table: StaticString) throws -> Int64?
@@ -125,6 +128,9 @@ public protocol Connection: AnyObject {
 
     /// Runs one query and reads each row as it comes. The row is valid only inside `read`.
     func query<Value>(_ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value) throws -> [Value]
+
+    /// The same without an answer. Not generic, so that callers' code is compiled for their own types.
+    func each(_ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Void) throws
 }
 
 extension Connection {
@@ -142,18 +148,30 @@ extension Connection {
         try query(statement.sql, statement.values, read)
     }
 
+    public func each(_ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Void) throws {
+        _ = try query(sql, values, read)
+    }
+
+    @inlinable
     public func first<Value>(_ statement: Statement, _ read: (any Row) throws -> Value) throws -> Value? {
         try first(statement.sql, statement.values, read)
     }
 
-    /// Returns the id of one new row.
     public func drawID(of table: StaticString) throws -> Int64 { try drawIDs(1, of: table)[0] }
 
     /// Returns the first row of a query, or nil.
+    @inlinable
     public func first<Value>(
         _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
     ) throws -> Value? {
-        try query(sql, values, read).first
+        var value: Value?
+        var isFound = false
+        try each(sql, values) { row in
+            if isFound { return }
+            value = try read(row)
+            isFound = true
+        }
+        return value
     }
 
     /// Runs one `INSERT` and returns the new row's integer primary key. Throws if no row was inserted.

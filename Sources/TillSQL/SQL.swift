@@ -9,22 +9,22 @@
 public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Hashable, Sendable {
     private let first: Piece
     private let rest: [Piece]
+    /// Where the text begins, which tells nearly all statements apart: drivers look statements up all the time.
+    package let key: UInt
 
     public init(stringLiteral literal: StaticString) {
         first = .literal(Literal(literal))
         rest = []
+        key = first.key
     }
 
     public init(stringInterpolation interpolation: StringInterpolation) {
         first = interpolation.first ?? .marks(0)
         rest = interpolation.rest
+        key = first.key &+ UInt(bitPattern: rest.count)
     }
 
-    /// Where the text begins tells nearly all statements apart; drivers look statements up all the time.
-    public func hash(into hasher: inout Hasher) {
-        if case .literal(let literal) = first { hasher.combine(literal.start) }
-        hasher.combine(rest.count)
-    }
+    public func hash(into hasher: inout Hasher) { hasher.combine(key) }
 
     public var description: String { rest.reduce(first.text) { $0 + $1.text } }
 
@@ -63,6 +63,8 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
         case columns(Literal, table: Literal)
         case marks(Int)
         case parameter(Int)
+
+        var key: UInt { if case .literal(let literal) = self { UInt(bitPattern: literal.start) } else { 0 } }
 
         var text: String {
             switch self {

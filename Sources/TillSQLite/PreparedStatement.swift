@@ -1,7 +1,7 @@
 import CTillSQLite
 import TillSQL
 
-/// One prepared statement of one connection.
+/// One prepared statement of one connection, and the row that it is at.
 final class PreparedStatement {
     let pointer: OpaquePointer
     let isReadOnly: Bool
@@ -16,6 +16,10 @@ final class PreparedStatement {
     var isRunning = false
     /// Whether its connection keeps it for later runs.
     var isKept = false
+    /// Whether its current row may be read.
+    private(set) var isReading = false
+    /// The first requested column that the result does not have.
+    private(set) var missing: StaticString?
     private var buffer = ValueBuffer()
 
     init(_ pointer: OpaquePointer) {
@@ -39,26 +43,44 @@ final class PreparedStatement {
         columnIndex = ColumnIndex()
     }
 
-    /// The position of the column with this name; nil if the result has none. If two columns share the name, the first.
+    /// Call before the first row of a query, and `endReading` after its last.
+    func beginReading() {
+        isReading = true
+        missing = nil
+    }
+
+    func endReading() { isReading = false }
+
+    /// The position of the column with this name; nil if there is no row, or the result has no such column. If two
+    /// columns share the name, the first.
     func place(of column: StaticString) -> Int32? {
-        if let known = columnIndex.find(column) { return known >= 0 ? known : nil }
-        let place = columnNames.firstIndex(of: column.description).map { Int32($0) }
-        columnIndex.insert(column, place ?? -1)
+        guard isReading else { return nil }
+        let place = columnIndex.find(column) ?? find(column)
+        if place >= 0 { return place }
+        if missing == nil { missing = column }
+        return nil
+    }
+
+    private func find(_ column: StaticString) -> Int32 {
+        let place = columnNames.firstIndex(of: column.description).map { Int32($0) } ?? -1
+        columnIndex.insert(column, place)
         return place
     }
 
     /// Binds `values`, calls `run` and clears the bindings. If binding fails, returns its code without calling `run`.
+    @inline(__always)
     func bound(to values: [SQLValue], _ run: () -> Int32) -> Int32 {
-        let code = bind(values)
-        defer {
+        var code = values.isEmpty ? SQLITE_OK : bind(values)
+        if code == SQLITE_OK { code = run() }
+        if !values.isEmpty {
             sqlite3_clear_bindings(pointer)
             buffer.trim()
         }
-        return code == SQLITE_OK ? run() : code
+        return code
     }
 
     /// Texts and blobs are copied behind each other into one buffer, which SQLite reads while the statement runs: its
-    /// own copies would cost an allocation for each.
+    /// own copies would cost an allocation for each. Parameters without a value are null from the last clearing.
     private func bind(_ values: [SQLValue]) -> Int32 {
         var room = 0
         for value in values {
@@ -69,35 +91,40 @@ final class PreparedStatement {
             }
         }
         guard room <= Self.maximumBytes else { return SQLITE_TOOBIG }
-        var free = buffer.room(for: room)
-        for (index, value) in values.enumerated() {
-            let position = Int32(truncatingIfNeeded: index + 1)
+        let memory = buffer.room(for: room)
+        var used = 0
+        var position: Int32 = 0
+        for value in values {
+            position &+= 1
             let code: Int32
             switch value {
-            case .null:
-                code = sqlite3_bind_null(pointer, position)
-            case .integer(let value):
-                code = sqlite3_bind_int64(pointer, position, value)
+            case .null: continue
+            case .integer(let value): code = sqlite3_bind_int64(pointer, position, value)
             case .text(var text):
-                let count = text.withUTF8 { bytes in
-                    free.copyMemory(from: UnsafeRawBufferPointer(bytes))
-                    return bytes.count
-                }
-                let start = free.baseAddress?.assumingMemoryBound(to: CChar.self)
+                let count = text.withUTF8 { Self.copy(UnsafeRawBufferPointer($0), to: memory, at: used) }
+                let start = (memory + used).assumingMemoryBound(to: CChar.self)
                 code = sqlite3_bind_text(pointer, position, start, Int32(truncatingIfNeeded: count), nil)
-                free = UnsafeMutableRawBufferPointer(rebasing: free[count...])
+                used += count
             case .blob(let blob):
-                blob.withUnsafeBytes { free.copyMemory(from: $0) }
-                let count = Int32(truncatingIfNeeded: blob.count)
+                let count = blob.withUnsafeBytes { Self.copy($0, to: memory, at: used) }
                 code =
-                    blob.isEmpty
+                    count == 0
                     ? sqlite3_bind_zeroblob(pointer, position, 0)
-                    : sqlite3_bind_blob(pointer, position, free.baseAddress, count, nil)
-                free = UnsafeMutableRawBufferPointer(rebasing: free[blob.count...])
+                    : sqlite3_bind_blob(pointer, position, memory + used, Int32(truncatingIfNeeded: count), nil)
+                used += count
             }
             guard code == SQLITE_OK else { return code }
         }
         return SQLITE_OK
+    }
+
+    /// - Returns: how many bytes were copied.
+    @inline(__always)
+    private static func copy(
+        _ bytes: UnsafeRawBufferPointer, to memory: UnsafeMutableRawPointer, at offset: Int
+    ) -> Int {
+        if let start = bytes.baseAddress { (memory + offset).copyMemory(from: start, byteCount: bytes.count) }
+        return bytes.count
     }
 
     /// More than SQLite's own limit for one value (https://sqlite.org/limits.html) is refused before it is copied.
@@ -106,7 +133,8 @@ final class PreparedStatement {
 
 /// The texts and blobs of one run of a statement.
 private struct ValueBuffer: ~Copyable {
-    private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 1)
+    private var memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
+    private var count = size
 
     private static let size = 256
     /// Larger ones, for proofs and receipts, are not kept for the next run.
@@ -115,17 +143,18 @@ private struct ValueBuffer: ~Copyable {
     deinit { memory.deallocate() }
 
     /// At least one byte more than asked, so that the start of an empty text is a valid address.
-    mutating func room(for count: Int) -> UnsafeMutableRawBufferPointer {
-        if count >= memory.count { replace(count + Self.size) }
+    mutating func room(for wanted: Int) -> UnsafeMutableRawPointer {
+        if wanted >= count { replace(wanted + Self.size) }
         return memory
     }
 
     mutating func trim() {
-        if memory.count > Self.keptSize { replace(Self.size) }
+        if count > Self.keptSize { replace(Self.size) }
     }
 
-    private mutating func replace(_ count: Int) {
+    private mutating func replace(_ size: Int) {
         memory.deallocate()
-        memory = .allocate(byteCount: count, alignment: 1)
+        memory = .allocate(byteCount: size, alignment: 1)
+        count = size
     }
 }

@@ -32,12 +32,20 @@ final class SQLiteConnection: Connection {
     func lock(_ keys: @autoclosure () -> [LockKey]) {}
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
-        let name = "\(table)"
-        let last =
-            try drawn.last[name]
-            ?? first("SELECT coalesce(max(row_id), 0) AS last FROM \(table: table)", []) { $0.integer("last") } ?? 0
-        drawn.last[name] = last + Int64(count)
+        let last = try last(of: table)
+        drawn.set(last + Int64(count), of: table)
         return (0..<count).map { last + 1 + Int64($0) }
+    }
+
+    func drawID(of table: StaticString) throws -> Int64 {
+        let id = try last(of: table) + 1
+        drawn.set(id, of: table)
+        return id
+    }
+
+    private func last(of table: StaticString) throws -> Int64 {
+        try drawn.last(of: table)
+            ?? first("SELECT coalesce(max(row_id), 0) AS last FROM \(table: table)", []) { $0.integer("last") } ?? 0
     }
 
     func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
@@ -50,9 +58,9 @@ final class SQLiteConnection: Connection {
     private func run(_ statement: Statement) throws(DatabaseError) -> StatementResult {
         let connection = try usable()
         let prepared = try ready(statement.sql, statement.values, connection)
-        let row = CurrentRow(of: prepared)
+        prepared.beginReading()
         defer {
-            row.end()
+            prepared.endReading()
             connection.finish(prepared)
         }
         var values: [[SQLValue]] = []
@@ -61,7 +69,7 @@ final class SQLiteConnection: Connection {
             var code = sqlite3_step(prepared.pointer)
             if code == SQLITE_ROW { prepared.refreshColumns() }
             while code == SQLITE_ROW {
-                values.append(row.values())
+                values.append(prepared.values())
                 code = sqlite3_step(prepared.pointer)
             }
             return code
@@ -99,32 +107,38 @@ final class SQLiteConnection: Connection {
     func query<Value>(
         _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
     ) throws -> [Value] {
+        var answer: [Value] = []
+        try each(sql, values) { answer.append(try read($0)) }
+        return answer
+    }
+
+    func each(_ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Void) throws {
         let connection = try usable()
         let statement = try ready(sql, values, connection)
-        let row = CurrentRow(of: statement)
+        statement.beginReading()
         defer {
-            row.end()
+            statement.endReading()
             connection.finish(statement)
         }
-        var answer: [Value] = []
         var refusal: (any Error)?
         let code = statement.bound(to: values) {
+            var isFirst = true
             while true {
                 let code = sqlite3_step(statement.pointer)
                 guard code == SQLITE_ROW else { return code }
-                if answer.isEmpty { statement.refreshColumns() }
+                if isFirst { statement.refreshColumns() }
+                isFirst = false
                 do {
-                    answer.append(try read(row))
+                    try read(statement)
                 } catch {
                     refusal = error
                     return SQLITE_DONE
                 }
             }
         }
-        if let missing = row.missing { throw DatabaseError(.other, "no column \(missing) in \(sql)") }
+        if let missing = statement.missing { throw DatabaseError(.other, "no column \(missing) in \(sql)") }
         if let refusal { throw refusal }
         guard code == SQLITE_DONE else { throw failed(code, sql, connection) }
-        return answer
     }
 
     private func usable() throws(DatabaseError) -> SQLiteHandle {
@@ -193,7 +207,19 @@ final class SQLiteConnection: Connection {
 /// The highest id that the bodies of a batch have drawn for each table: each table is read once in a batch. Forgotten
 /// when a body fails, because its ids are free again.
 final class DrawnIDs {
-    fileprivate var last: [String: Int64] = [:]
+    private var last: [(table: StaticString, id: Int64)] = []
 
-    func forget() { last = [:] }
+    fileprivate func last(of table: StaticString) -> Int64? { index(of: table).map { last[$0].id } }
+
+    fileprivate func set(_ id: Int64, of table: StaticString) {
+        if let index = index(of: table) { last[index].id = id } else { last.append((table, id)) }
+    }
+
+    /// Names are compared by address first: few tables are drawn for, each by one literal.
+    private func index(of table: StaticString) -> Int? {
+        last.firstIndex { $0.table.utf8Start == table.utf8Start }
+            ?? last.firstIndex { "\($0.table)" == "\(table)" }
+    }
+
+    func forget() { last = [] }
 }

@@ -4,7 +4,7 @@ import TillSQL
 /// One SQLite connection with its prepared statements. One thread uses it at a time.
 final class SQLiteHandle {
     let handle: OpaquePointer
-    private var statements: [SQL: PreparedStatement] = [:]
+    private var statements = StatementTable()
 
     /// How many pages the write-ahead log held after this connection's last commit.
     private(set) var logPages = 0
@@ -47,8 +47,8 @@ final class SQLiteHandle {
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        for statement in statements.values { sqlite3_finalize(statement.pointer) }
-        statements = [:]
+        statements.forEach { sqlite3_finalize($0.pointer) }
+        statements = StatementTable()
         sqlite3_wal_hook(handle, nil, nil)
         sqlite3_close_v2(handle)
     }
@@ -75,14 +75,15 @@ final class SQLiteHandle {
 
     /// Returns the prepared form of `sql`, ready to run. Give it back with `finish`.
     func statement(_ sql: SQL) throws(DatabaseError) -> PreparedStatement {
-        if let known = statements[sql], !known.isRunning {
+        let known = statements.find(sql)
+        if let known, !known.isRunning {
             known.isRunning = true
             return known
         }
         let prepared = try prepare(sql.description)
         prepared.isRunning = true
-        if statements[sql] == nil {
-            statements[sql] = prepared
+        if known == nil {
+            statements.insert(prepared, of: sql)
             prepared.isKept = true
         }
         return prepared

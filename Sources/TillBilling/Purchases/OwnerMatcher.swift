@@ -63,14 +63,17 @@ public struct OwnerMatcher: Sendable {
 
     public private(set) var steps: [Step] = []
     public private(set) var outcome = PurchaseDecision.Outcome.quarantine(.noOwner)
-    private let facts: PurchaseFacts
+    private let shared: SharedFacts
 
-    public init(_ facts: PurchaseFacts) {
-        self.facts = facts
+    public init(_ facts: PurchaseFacts) { self.init(SharedFacts(facts)) }
+
+    init(_ shared: SharedFacts) {
+        self.shared = shared
         outcome = find()
     }
 
-    private var transaction: PaidTransaction { facts.transaction }
+    private var facts: PurchaseFacts { shared.facts }
+    private var transaction: PaidTransaction { shared.facts.transaction }
 
     private mutating func note(_ match: OwnerMatch, _ finding: String) {
         steps.append(Step(match: match, finding: finding))

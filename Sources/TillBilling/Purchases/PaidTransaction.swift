@@ -1,56 +1,91 @@
 /// What Apple signed about one transaction, as far as the purchase decision needs it.
 public struct PaidTransaction: Hashable, Sendable {
-    public let id: TransactionID
-    public let originalID: TransactionID
-    public let productID: ProductID
-    public let quantity: Int
-    public let environment: StoreEnvironment
+    /// All copies share one object: a purchase is passed through many functions, and has two dozen values.
+    @usableFromInline private(set) var content: Content
+
+    @usableFromInline
+    final class Content: Sendable {
+        @usableFromInline let values: Values
+        init(_ values: Values) { self.values = values }
+    }
+
+    @usableFromInline
+    struct Values: Hashable, Sendable {
+        @usableFromInline let id: TransactionID
+        @usableFromInline let originalID: TransactionID
+        @usableFromInline let productID: ProductID
+        @usableFromInline let quantity: Int
+        @usableFromInline let environment: StoreEnvironment
+        @usableFromInline var token: AppAccountToken?
+        @usableFromInline let purchasedAt: Instant
+        @usableFromInline let signedAt: Instant
+        @usableFromInline let revokedAt: Instant?
+        @usableFromInline var chainBeganAt: Instant?
+        @usableFromInline var isRenewal: Bool
+        @usableFromInline let statesReason: Bool
+        @usableFromInline let isFromReceipt: Bool
+        @usableFromInline let signedPrice: SignedPrice?
+        @usableFromInline let terms: TransactionTerms
+        @usableFromInline var appTransactionID: String?
+    }
+
+    private mutating func change(_ change: (inout Values) -> Void) {
+        var values = content.values
+        change(&values)
+        content = Content(values)
+    }
+
+    @inlinable public var id: TransactionID { content.values.id }
+    @inlinable public var originalID: TransactionID { content.values.originalID }
+    @inlinable public var productID: ProductID { content.values.productID }
+    @inlinable public var quantity: Int { content.values.quantity }
+    @inlinable public var environment: StoreEnvironment { content.values.environment }
     /// Nil if Apple signed none.
-    public private(set) var token: AppAccountToken?
-    public let purchasedAt: Instant
+    @inlinable public var token: AppAccountToken? { content.values.token }
+    @inlinable public var purchasedAt: Instant { content.values.purchasedAt }
     /// When Apple signed this copy. A later copy of the same transaction has newer information.
-    public let signedAt: Instant
-    public let revokedAt: Instant?
+    @inlinable public var signedAt: Instant { content.values.signedAt }
+    @inlinable public var revokedAt: Instant? { content.values.revokedAt }
     /// When the first transaction of its chain was purchased; nil if Apple did not sign it.
-    public private(set) var chainBeganAt: Instant?
+    @inlinable public var chainBeganAt: Instant? { content.values.chainBeganAt }
     /// Whether Apple's server charged it, without a purchase by the customer. It reuses the first order's token.
-    public private(set) var isRenewal: Bool
+    @inlinable public var isRenewal: Bool { content.values.isRenewal }
     /// Whether Apple signed the reason. A receipt contains none, and then the periods around it decide
     /// (`SubscriptionChain`).
-    public let statesReason: Bool
+    @inlinable public var statesReason: Bool { content.values.statesReason }
     /// Whether it comes from a PKCS#7 receipt, which has no token and never shows the refund of a consumable. A token
     /// of such a copy comes from Apple's answer about the receipt.
-    public let isFromReceipt: Bool
+    @inlinable public var isFromReceipt: Bool { content.values.isFromReceipt }
     /// The price as signed.
-    public let signedPrice: SignedPrice?
-    public let terms: TransactionTerms
+    @inlinable public var signedPrice: SignedPrice? { content.values.signedPrice }
+    @inlinable public var terms: TransactionTerms { content.values.terms }
     /// The same for all purchases of one Apple Account in the app, so people who share a phone share it: recorded as
     /// evidence, never decisive.
-    public var appTransactionID: String?
+    public var appTransactionID: String? {
+        @inlinable get { content.values.appTransactionID }
+        set { change { $0.appTransactionID = newValue } }
+    }
 
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int,
         environment: StoreEnvironment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
         isFromReceipt: Bool, price: SignedPrice?, terms: TransactionTerms = TransactionTerms(),
-        chainBeganAt: Instant? = nil, statesReason: Bool = true
+        chainBeganAt: Instant? = nil, statesReason: Bool = true, appTransactionID: String? = nil
     ) {
-        self.id = id
-        self.originalID = originalID
-        self.productID = productID
-        self.quantity = quantity
-        self.environment = environment
-        self.token = token
-        self.purchasedAt = purchasedAt
-        self.signedAt = signedAt
-        self.revokedAt = revokedAt
-        self.isRenewal = isRenewal
-        self.statesReason = statesReason
-        self.isFromReceipt = isFromReceipt
-        signedPrice = price
-        self.terms = terms
-        self.chainBeganAt = chainBeganAt
+        content = Content(
+            Values(
+                id: id, originalID: originalID, productID: productID, quantity: quantity, environment: environment,
+                token: token, purchasedAt: purchasedAt, signedAt: signedAt, revokedAt: revokedAt,
+                chainBeganAt: chainBeganAt, isRenewal: isRenewal, statesReason: statesReason,
+                isFromReceipt: isFromReceipt, signedPrice: price, terms: terms, appTransactionID: appTransactionID))
     }
+
+    public static func == (left: PaidTransaction, right: PaidTransaction) -> Bool {
+        left.content === right.content || left.content.values == right.content.values
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(content.values) }
 
     /// The price in minor units.
     public var price: Money? { signedPrice?.money }
@@ -72,24 +107,28 @@ public struct PaidTransaction: Hashable, Sendable {
 
     /// The transaction with `isRenewal` as the periods around it determine.
     public func decided(among chain: SubscriptionChain) -> PaidTransaction {
+        let decides = chain.periods.first { $0.transactionID == id }?.isRenewal ?? isRenewal
+        guard decides != isRenewal else { return self }
         var decided = self
-        decided.isRenewal = chain.periods.first { $0.transactionID == id }?.isRenewal ?? isRenewal
+        decided.change { $0.isRenewal = decides }
         return decided
     }
 
     /// Sets the token that Apple stated about an earlier receipt with this purchase. The receipt itself shows none.
     public mutating func keepToken(of stated: PaidTransaction) {
         guard hidesToken, stated.isFromReceipt else { return }
-        token = stated.token
+        change { $0.token = stated.token }
     }
 
     /// Replaces this copy with the newer one, and keeps two values that the newer one may lack because the ledger does
     /// not store them: a token that names no order, and the start of the chain.
     public mutating func yield(to newer: PaidTransaction) {
-        let older = self
+        let (token, chainBeganAt) = (newer.token ?? token, newer.chainBeganAt ?? chainBeganAt)
         self = newer
-        token = newer.token ?? older.token
-        chainBeganAt = newer.chainBeganAt ?? older.chainBeganAt
+        change {
+            $0.token = token
+            $0.chainBeganAt = chainBeganAt
+        }
     }
 }
 

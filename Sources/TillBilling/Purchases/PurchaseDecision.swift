@@ -22,7 +22,8 @@ public struct PurchaseDecision: Sendable {
     /// The outcome of owner matching, also for a purchase that was already granted.
     public let match: Outcome
     private let steps: [OwnerMatcher.Step]
-    private let facts: PurchaseFacts
+    private let shared: SharedFacts
+    private var facts: PurchaseFacts { shared.facts }
 
     /// The customer whose rights or points it changes.
     public var owner: UserID? {
@@ -39,14 +40,10 @@ public struct PurchaseDecision: Sendable {
     }
 
     public init(_ facts: PurchaseFacts) {
-        var facts = facts
-        if facts.recorded?.grant != nil {
-            // A restore or a claim can only assign a purchase without an owner.
-            facts.claimant = nil
-            facts.ownershipClaim = nil
-        }
-        self.facts = facts
-        let matcher = OwnerMatcher(facts)
+        let shared = SharedFacts(facts.recorded?.grant == nil ? facts : facts.withoutClaims)
+        self.shared = shared
+        let facts = shared.facts
+        let matcher = OwnerMatcher(shared)
         match = matcher.outcome
         steps = matcher.steps
         outcome = Self.outcome(facts, match: matcher.outcome)

@@ -116,6 +116,23 @@ public struct PurchaseFacts: Sendable {
     }
 }
 
+extension PurchaseFacts {
+    /// A restore or a claim can only assign a purchase without an owner.
+    var withoutClaims: PurchaseFacts {
+        var facts = self
+        facts.claimant = nil
+        facts.ownershipClaim = nil
+        return facts
+    }
+}
+
+/// Facts that are passed on by reference: they have a hundred values.
+final class SharedFacts: Sendable {
+    let facts: PurchaseFacts
+
+    init(_ facts: PurchaseFacts) { self.facts = facts }
+}
+
 /// Why a paid transaction has no owner yet.
 public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
     case unknownToken = "unknown_token"

@@ -50,13 +50,15 @@ struct EventRecorder {
     }
 
     /// `grant.created`, from the values that the caller has just inserted. Reading them back would cost as much again.
-    func record(_ grant: Grant, of transaction: PaidTransaction, rowID: Int64, at now: Instant) throws {
+    func record(
+        _ grant: Grant, of transaction: PaidTransaction, rowID: Int64, customer: Int64, at now: Instant
+    ) throws {
         guard !isSilent else { return }
         let type = EventType.grantCreated.rawValue
         try outbox.insert(
             type: type, user: grant.userID, key: "\(type):\(transaction.environment.rawValue):\(transaction.id.text)",
             happensOnce: true, transaction: rowID, transfer: nil,
-            body: EventBody.created(grant, by: transaction), at: now)
+            body: EventBody.created(grant, by: transaction), at: now, customer: customer)
     }
 
     private func insert(

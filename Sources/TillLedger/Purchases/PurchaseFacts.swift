@@ -15,6 +15,8 @@ struct PurchaseContext {
     private(set) var basis: OwnershipTable.Stored?
     /// The orders that the decision may name, with their rows.
     private(set) var orders: [OrderID: OrderTable.Stored]
+    /// The numbers of the customers that were looked up.
+    private(set) var customers: [(user: UserID, number: Int64)]
     /// The signed token, if it names no order and no account.
     private(set) var unmatchedToken: OrderID?
     /// Whether the proof names a device that the grant's order lacks, although its plan is limited to one device.
@@ -61,7 +63,10 @@ struct PurchaseContext {
         try reader.readNewOwners(&facts, chain, token)
         isDeviceMissing = try reader.isDeviceMissing(of: facts, stored, from: origin)
         orders = reader.orders
+        customers = reader.numbers
     }
+
+    func number(of user: UserID) -> Int64? { customers.first { $0.user == user }?.number }
 }
 
 /// Reads a purchase's facts. It keeps the orders that it finds, because a decision may name only those.
@@ -73,6 +78,7 @@ struct PurchaseReader {
     let customers: CustomerTable
     let grantOwners: GrantOwnerTable
     fileprivate(set) var orders: [OrderID: OrderTable.Stored] = [:]
+    fileprivate(set) var numbers: [(user: UserID, number: Int64)] = []
 
     init(_ connection: any Connection, _ terms: PurchaseTerms, now: Instant) {
         self.connection = connection
@@ -238,7 +244,9 @@ struct PurchaseReader {
     }
 
     /// Reads the facts that decide whether a purchase goes to another customer than the buyer.
-    fileprivate func readNewOwners(_ facts: inout PurchaseFacts, _ chain: ChainFacts?, _ token: TokenFacts) throws {
+    fileprivate mutating func readNewOwners(
+        _ facts: inout PurchaseFacts, _ chain: ChainFacts?, _ token: TokenFacts
+    ) throws {
         facts.chainOwner = chain?.owner
         let (transaction, caller) = (facts.transaction, facts.caller)
         var users = [
@@ -247,7 +255,11 @@ struct PurchaseReader {
         ].compactMap { $0 }
         if case .backend(_, let user?) = caller { users.append(user) }
         users += (facts.deviceOrders ?? []).map(\.userID)
-        for user in Set(users) { facts.accounts[user] = try customers.account(of: user) }
+        for (index, user) in users.enumerated() where !users[..<index].contains(user) {
+            guard let known = try customers.known(user) else { continue }
+            numbers.append((user, known.number))
+            if let account = known.account { facts.accounts[user] = account }
+        }
         guard transaction.originalID != transaction.id else { return }
         for order in [facts.tokenOrder, facts.claimedOrder, facts.originalOrder].compactMap({ $0?.id }) {
             guard facts.currentChainOwners[order] == nil, let stored = orders[order] else { continue }

@@ -139,9 +139,11 @@ final class PurchaseRecorder {
             postings.allSatisfy { $0.environment == transaction.environment && $0.userID == owner.user },
             "points go to the owner, in the environment that was paid in (invariants 1 and 7)")
         let rowID = try record(.granted, quarantine: nil, orderRowID: target.rowID)
+        let customer = try context.number(of: owner.user) ?? CustomerTable(connection).id(of: owner.user, at: now)
         try GrantTable(connection).insert(
-            grant, transaction: rowID, orderRowID: target.rowID, catalogVersion: terms.catalogs.number)
-        for posting in postings { try ledger.post(posting, grant: rowID) }
+            grant, transaction: rowID, orderRowID: target.rowID, catalogVersion: terms.catalogs.number,
+            customer: customer)
+        for posting in postings { try ledger.post(posting, grant: rowID, customer: customer) }
         if owner.user != target.order.userID || match == .claim {
             try grantOwners.set(owner.user, ownedGrant(rowID))
         }
@@ -153,7 +155,7 @@ final class PurchaseRecorder {
         let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
         try note(rowID, "granted", ground: match.rawValue, detail: needsNoDetail ? nil : explanation)
         if let ground = owner.ground { try note(rowID, "succeeded", ground: ground.rawValue) }
-        try recordGrant(grant, rowID)
+        try recordGrant(grant, rowID, customer)
         return grant
     }
 
@@ -337,14 +339,14 @@ final class PurchaseRecorder {
     }
 
     /// A transaction that was recorded before is read, because its row may know more than this proof.
-    private func recordGrant(_ grant: Grant, _ rowID: Int64) throws {
+    private func recordGrant(_ grant: Grant, _ rowID: Int64, _ customer: Int64) throws {
         #if PLANTED_MISTAKES
             if PlantedMistake.recordsEventApart.isPlanted { return }
         #endif
         guard stored == nil else {
             return try recordEvent(EventType.grantCreated.rawValue, grant, rowID, happensOnce: true)
         }
-        try events.record(grant, of: transaction, rowID: rowID, at: now)
+        try events.record(grant, of: transaction, rowID: rowID, customer: customer, at: now)
     }
 }
 

@@ -88,8 +88,8 @@ extension PaidTransaction {
             revokedAt: statement?.revokedAt ?? verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.signedPrice,
             terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate,
-            statesReason: verified.transactionReason != nil || !verified.isRenewal)
-        appTransactionID = verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 }
+            statesReason: verified.transactionReason != nil || !verified.isRenewal,
+            appTransactionID: verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 })
     }
 }
 

@@ -74,12 +74,16 @@ package struct CallerColumns {
             return
         }
         // By bytes: a combining mark after the colon would otherwise merge with it into one character.
-        let parts = name.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-            .map { String(decoding: $0, as: UTF8.self) }
-        let isUser = parts.count == 2 && parts[0] == Self.user
-        kind = .text(parts[0])
-        customerID = isUser ? .integer(try CustomerTable(connection).id(of: UserID(parts[1]), at: now)) : .null
-        key = isUser || parts.count < 2 ? .null : .text(parts[1])
+        guard let colon = name.utf8.firstIndex(of: UInt8(ascii: ":")) else {
+            (kind, customerID, key) = (.text(name), .null, .null)
+            return
+        }
+        let kind = String(decoding: name.utf8[..<colon], as: UTF8.self)
+        let rest = String(decoding: name.utf8[name.utf8.index(after: colon)...], as: UTF8.self)
+        let isUser = kind == Self.user
+        self.kind = .text(kind)
+        customerID = isUser ? .integer(try CustomerTable(connection).id(of: UserID(rest), at: now)) : .null
+        key = isUser ? .null : .text(rest)
     }
 
     /// Reads the columns that `\(caller: "table")` selects.

@@ -81,6 +81,16 @@ public struct CustomerTable {
         return id
     }
 
+    /// The number of a user, and the account that finally receives a merged guest's purchases, if there is one. Nil for
+    /// a user that the ledger has never seen.
+    func known(_ user: UserID) throws -> (number: Int64, account: UserID?)? {
+        let row = try connection.first(Self.finding(user)) { row in
+            (row.integer("customer_id"), row.optionalText("account").map { UserID($0) })
+        }
+        guard let (number, merged) = row else { return nil }
+        return (number, try merged.map { try account(of: $0) ?? $0 })
+    }
+
     /// The number of a user; nil for one that the ledger has never seen.
     package func number(of user: UserID) throws -> Int64? {
         try connection.first(Self.finding(user)) { $0.integer("customer_id") }

@@ -40,12 +40,13 @@ public struct EvidenceTable {
     }
 
     public func insert(transaction rowID: Int64, _ entry: Entry) throws {
+        let caller = try CallerColumns(entry.caller, at: entry.at, connection)
         try connection.write(
             Self.inserting,
             [
                 .integer(rowID), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.source),
-                .optional(entry.detail),
-            ] + CallerColumns(entry.caller, at: entry.at, connection).values)
+                .optional(entry.detail), caller.kind, caller.customerID, caller.key,
+            ])
     }
 
     /// Whether an identical entry exists.

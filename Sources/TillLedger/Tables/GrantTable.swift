@@ -6,20 +6,24 @@ import TillSQL
 public struct GrantTable {
     private static let inserting: SQL = """
         INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, catalog_version) \
-        VALUES (?1, ?2, ?3, \(customer: 4), ?5, ?6, ?7)
+        VALUES (\(marks: 7))
         """
 
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
-    /// - Parameter catalogVersion: the catalogue that defines what it grants.
+    /// - Parameters:
+    ///   - catalogVersion: the catalogue that defines what it grants.
+    ///   - customer: the number of the grant's user, if it is known.
     public func insert(
-        _ grant: Grant, transaction rowID: Int64, orderRowID: Int64, catalogVersion: Int64? = nil
+        _ grant: Grant, transaction rowID: Int64, orderRowID: Int64, catalogVersion: Int64? = nil,
+        customer: Int64? = nil
     ) throws {
         try connection.write(
             Self.inserting,
             [
-                .integer(rowID), .id(grant.id), .integer(orderRowID), .text(grant.userID.text),
+                .integer(rowID), .id(grant.id), .integer(orderRowID),
+                .optional(try customer ?? CustomerTable(connection).number(of: grant.userID)),
                 .optional(grant.entitlement), .instant(grant.at), .optional(catalogVersion),
             ])
     }

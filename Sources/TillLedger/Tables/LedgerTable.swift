@@ -19,9 +19,10 @@ public struct LedgerTable {
     }
 
     /// Adds a posting and updates the balance. `grant` is the row id of the transaction whose grant it belongs to;
-    /// without one, the posting's own reference is stored. `transfer` is the transfer that moves the points.
-    public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
-        let customer = try CustomerTable(connection).id(of: posting.userID, at: posting.at)
+    /// without one, the posting's own reference is stored. `transfer` is the transfer that moves the points, `customer`
+    /// the number of the posting's user, if it is known.
+    public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil, customer: Int64? = nil) throws {
+        let customer = try customer ?? CustomerTable(connection).id(of: posting.userID, at: posting.at)
         try insert(posting, customer, grant: grant, transfer: transfer)
         try add(posting.amount, to: posting.currency, of: customer, in: posting.environment)
     }
@@ -52,14 +53,15 @@ public struct LedgerTable {
     }
 
     private func insert(_ posting: Posting, _ customer: Int64, grant: Int64?, transfer: Int64?) throws {
+        let caller = try CallerColumns(posting.note.actor, at: posting.at, connection)
         try connection.write(
             Self.inserting,
             [
                 posting.environment.column, .integer(customer), .text(posting.contra.rawValue),
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
-                .optional(grant), .optional(transfer),
-            ] + CallerColumns(posting.note.actor, at: posting.at, connection).values)
+                .optional(grant), .optional(transfer), caller.kind, caller.customerID, caller.key,
+            ])
     }
 
     private func add(

@@ -11,6 +11,9 @@ public struct OrderTable {
     private static let inserting: SQL = """
         INSERT INTO orders (row_id, \(columns), catalog_version) VALUES (\(marks: 20))
         """
+    private static let insertingMove: SQL = """
+        INSERT INTO order_moves (order_row_id, number, status, at, reason) VALUES (\(marks: 5))
+        """
     private static let findingByID: SQL = "SELECT row_id, \(columns, userOf: "orders") FROM orders WHERE id = ?1"
 
     private static let findingByRow: SQL = """
@@ -285,7 +288,7 @@ public struct OrderTable {
 
     private func insertMove(_ rowID: Int64, _ number: Int64, _ move: OrderMove) throws {
         try connection.write(
-            "INSERT INTO order_moves (order_row_id, number, status, at, reason) VALUES (\(marks: 5))",
+            Self.insertingMove,
             [
                 .integer(rowID), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),
                 .text(move.reason),

@@ -17,6 +17,11 @@ public struct OutboxTable {
         (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
         """
 
+    private static let insertingForKnown: SQL = """
+        INSERT INTO outbox (\(columns), row_id) VALUES (?1, ?2, ?3, \
+        (SELECT c.last_event FROM customers c WHERE c.customer_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        """
+
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
 
@@ -46,12 +51,15 @@ public struct OutboxTable {
     ///   - key: what happened, and to what, in the form that `DerivedID.event` takes.
     ///   - happensOnce: whether at most one event has this key.
     ///   - body: the event's data, as JSON.
+    ///   - customer: the number of the user, if it is known.
     func insert(
         type: String, user: UserID?, key: String, happensOnce: Bool, transaction: Int64?, transfer: Int64?,
-        body: String,
-        at: Instant
+        body: String, at: Instant, customer: Int64? = nil
     ) throws {
-        if let user {
+        if let customer {
+            try connection.write(
+                "UPDATE customers SET last_event = last_event + 1 WHERE customer_id = ?1", [.integer(customer)])
+        } else if let user {
             try connection.write(
                 """
                 INSERT INTO customers (user_id, first_seen, last_event) VALUES (?1, ?2, 1) \
@@ -63,9 +71,10 @@ public struct OutboxTable {
         let data = happensOnce || EventType(rawValue: type)?.movesValue ?? false ? nil : body
         let rowID = try connection.drawID(of: "outbox")
         try connection.write(
-            Self.inserting,
+            customer == nil ? Self.inserting : Self.insertingForKnown,
             [
-                .id(DerivedID.event(key, revision: revision, data: data)), .text(type), .optional(user?.text),
+                .id(DerivedID.event(key, revision: revision, data: data)), .text(type),
+                customer.map { .integer($0) } ?? .optional(user?.text),
                 .instant(at), .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
                 .integer(Self.version), .text(body), .integer(rowID),
             ])

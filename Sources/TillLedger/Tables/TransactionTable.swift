@@ -54,17 +54,21 @@ public struct TransactionTable {
         orderRowID: Int64?, at: Instant
     ) throws -> Int64 {
         let rowID = try connection.drawID(of: "transactions")
-        try connection.write(
-            Self.inserting,
-            [
-                .integer(rowID), .text(transaction.id.text), .text(transaction.originalID.text),
-                .text(transaction.productID.text), .integer(Int64(transaction.quantity)),
-                transaction.environment.column,
-                .instant(transaction.purchasedAt), .instant(transaction.signedAt),
-                .optional(transaction.revokedAt?.milliseconds), .optional(transaction.signedPrice?.milliunits),
-                .optional(transaction.signedPrice?.currency.text), .integer(Int64(state.rawValue)),
-                .optional(quarantine?.rawValue), .optional(orderRowID), .instant(at), transaction.tokenColumn,
-            ] + transaction.termsColumns + [.optional(transaction.appTransactionID)])
+        let price = transaction.signedPrice
+        var values: [SQLValue] = []
+        values.reserveCapacity(29)
+        values += [
+            .integer(rowID), .text(transaction.id.text), .text(transaction.originalID.text),
+            .text(transaction.productID.text), .integer(Int64(transaction.quantity)),
+            transaction.environment.column,
+            .instant(transaction.purchasedAt), .instant(transaction.signedAt),
+            .optional(transaction.revokedAt?.milliseconds), .optional(price?.milliunits),
+            .optional(price?.currency.text), .integer(Int64(state.rawValue)),
+            .optional(quarantine?.rawValue), .optional(orderRowID), .instant(at), transaction.tokenColumn,
+        ]
+        values += transaction.termsColumns
+        values.append(.optional(transaction.appTransactionID))
+        try connection.write(Self.inserting, values)
         return rowID
     }
 

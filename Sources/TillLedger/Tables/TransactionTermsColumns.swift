@@ -41,7 +41,8 @@ extension PaidTransaction {
 
     /// In the order of `TransactionTable.terms`, and of its `UPDATE`.
     var termsColumns: [SQLValue] {
-        [
+        let terms = terms
+        return [
             terms.type?.column ?? .null, .optional(terms.expiresAt?.milliseconds), .integer(renewalColumn),
             .flag(terms.isUpgraded), .optional(terms.groupID),
             .optional(terms.storefront), .optional(terms.offer.map { Int64($0.type) }), .optional(terms.offer?.id),
