@@ -75,11 +75,10 @@ struct ConnectionSettings: Sendable {
     }
 
     /// A program that only reads walks tables in slices of their keys. Without knowing the slice's size, PostgreSQL
-    /// would join it with the whole other table, or make a plan for each slice.
+    /// would hash the whole other table for it, or make a plan for each slice.
     private static let reading = """
         SET default_transaction_read_only = on;
         SET enable_hashjoin = off;
-        SET enable_mergejoin = off;
         SET enable_bitmapscan = off;
         SET plan_cache_mode = force_generic_plan;
         """

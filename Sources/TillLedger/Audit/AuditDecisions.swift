@@ -72,9 +72,11 @@ extension AuditWalk {
     ) { connection, slice in
         try connection.query(
             """
-            SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id WHERE \
+            SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id AND t.row_id > ?1 \
+            AND t.row_id <= ?2 WHERE \
             g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM evidence e WHERE \
-            e.transaction_row_id = g.transaction_row_id AND e.decision = 'granted')
+            e.transaction_row_id = g.transaction_row_id AND e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 \
+            AND e.decision = 'granted')
             """, slice.values
         ) { row in
             AuditViolation(

@@ -24,7 +24,8 @@ extension AuditWalk {
             try connection.query(
                 """
                 SELECT m.order_row_id FROM order_moves m LEFT JOIN orders o ON o.row_id = m.order_row_id \
-                WHERE m.order_row_id > ?1 AND m.order_row_id <= ?2 AND o.row_id IS NULL
+                AND o.row_id > ?1 AND o.row_id <= ?2 WHERE m.order_row_id > ?1 AND m.order_row_id <= ?2 AND o.row_id \
+                IS NULL
                 """, slice.values
             ) { missing("order_moves", $0.integer("order_row_id")) }
         },
@@ -45,7 +46,8 @@ extension AuditWalk {
             try connection.query(
                 """
                 SELECT g.transaction_row_id FROM grants g LEFT JOIN transactions t ON t.row_id = g.transaction_row_id \
-                LEFT JOIN orders o ON o.row_id = g.order_row_id LEFT JOIN customers c \
+                AND t.row_id > ?1 AND t.row_id <= ?2 LEFT JOIN orders o ON o.row_id = g.order_row_id LEFT JOIN \
+                customers c \
                 ON c.customer_id = g.customer_id LEFT JOIN catalog_versions v ON v.version = g.catalog_version \
                 WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND (t.row_id IS NULL \
                 OR o.row_id IS NULL OR c.customer_id IS NULL OR g.catalog_version IS NOT NULL AND v.version IS NULL)
@@ -81,7 +83,8 @@ extension AuditWalk {
             try connection.query(
                 """
                 SELECT p.transaction_row_id FROM proofs p LEFT JOIN transactions t ON t.row_id = p.transaction_row_id \
-                LEFT JOIN proof_headers h ON h.row_id = p.header_row_id WHERE p.transaction_row_id > ?1 \
+                AND t.row_id > ?1 AND t.row_id <= ?2 LEFT JOIN proof_headers h ON h.row_id = p.header_row_id WHERE \
+                p.transaction_row_id > ?1 \
                 AND p.transaction_row_id <= ?2 AND (t.row_id IS NULL \
                 OR p.header_row_id IS NOT NULL AND h.row_id IS NULL)
                 """, slice.values
@@ -93,8 +96,9 @@ extension AuditWalk {
             try connection.query(
                 """
                 SELECT p.transaction_row_id FROM compressed_proofs p LEFT JOIN transactions t ON \
-                t.row_id = p.transaction_row_id LEFT JOIN proof_headers h ON h.row_id = p.header_row_id \
-                WHERE p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 AND (t.row_id IS NULL \
+                t.row_id = p.transaction_row_id AND t.row_id > ?1 AND t.row_id <= ?2 LEFT JOIN proof_headers h ON \
+                h.row_id = p.header_row_id WHERE p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 AND \
+                (t.row_id IS NULL \
                 OR h.row_id IS NULL)
                 """, slice.values
             ) { missing("compressed_proofs", $0.integer("transaction_row_id")) }

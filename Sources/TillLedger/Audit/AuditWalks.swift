@@ -42,7 +42,8 @@ extension AuditWalk {
         _ = try connection.query(
             """
             SELECT o.row_id, o.id, o.status, m.status AS moved_to FROM orders o LEFT JOIN order_moves m \
-            ON m.order_row_id = o.row_id WHERE o.row_id > ?1 AND o.row_id <= ?2 ORDER BY o.row_id, m.number
+            ON m.order_row_id = o.row_id AND m.order_row_id > ?1 AND m.order_row_id <= ?2 WHERE o.row_id > ?1 AND \
+            o.row_id <= ?2 ORDER BY o.row_id, m.number
             """, slice.values
         ) { row in
             if order?.rowID != row.integer("row_id") {
@@ -118,7 +119,8 @@ extension AuditWalk {
         try connection.query(
             """
             SELECT t.id FROM transactions t LEFT JOIN grants g ON g.transaction_row_id = t.row_id \
-            WHERE t.row_id > ?1 AND t.row_id <= ?2 AND t.state = 1 AND g.transaction_row_id IS NULL
+            AND g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 WHERE t.row_id > ?1 AND t.row_id <= ?2 AND \
+            t.state = 1 AND g.transaction_row_id IS NULL
             """, slice.values
         ) { row in
             AuditViolation(
@@ -131,8 +133,9 @@ extension AuditWalk {
         _ = try connection.query(
             """
             SELECT t.row_id, t.id, e.decision FROM transactions t CROSS JOIN evidence e \
-            ON e.transaction_row_id = t.row_id WHERE t.row_id > ?1 AND t.row_id <= ?2 \
-            AND e.decision IN ('granted', 'quarantined') ORDER BY t.row_id, e.row_id
+            ON e.transaction_row_id = t.row_id AND e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 \
+            WHERE t.row_id > ?1 AND t.row_id <= ?2 AND e.decision IN ('granted', 'quarantined') ORDER BY t.row_id, \
+            e.row_id
             """, slice.values
         ) { row in
             let now = (transaction: row.integer("row_id"), decision: row.text("decision"))
@@ -150,10 +153,11 @@ extension AuditWalk {
         try connection.query(
             """
             SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id \
-            WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM outbox b \
+            AND t.row_id > ?1 AND t.row_id <= ?2 WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND \
+            NOT EXISTS (SELECT 1 FROM outbox b \
             WHERE b.customer_id = g.customer_id AND b.transaction_row_id = g.transaction_row_id \
             AND b.type = 'grant.created') AND NOT EXISTS (SELECT 1 FROM imported_purchases i WHERE \
-            i.transaction_row_id = g.transaction_row_id)
+            i.transaction_row_id = g.transaction_row_id AND i.transaction_row_id > ?1 AND i.transaction_row_id <= ?2)
             """, slice.values
         ) { row in
             AuditViolation(
@@ -165,8 +169,10 @@ extension AuditWalk {
     static let proofs = AuditWalk(rule: .proofs, last: lastTransaction) { connection, slice in
         try connection.query(
             """
-            SELECT t.id FROM transactions t LEFT JOIN proofs p ON p.transaction_row_id = t.row_id LEFT JOIN \
-            compressed_proofs c ON c.transaction_row_id = t.row_id WHERE t.row_id > ?1 AND t.row_id <= ?2 AND \
+            SELECT t.id FROM transactions t LEFT JOIN proofs p ON p.transaction_row_id = t.row_id AND \
+            p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 LEFT JOIN compressed_proofs c ON \
+            c.transaction_row_id = t.row_id AND c.transaction_row_id > ?1 AND c.transaction_row_id <= ?2 WHERE \
+            t.row_id > ?1 AND t.row_id <= ?2 AND \
             p.transaction_row_id IS NULL AND c.transaction_row_id IS NULL
             """, slice.values
         ) { row in

@@ -1,6 +1,6 @@
 extension CopiedTable {
     /// Every table whose rows are the ledger's, after those that it refers to. A test compares them with the schemas.
-    /// `leases`, `heartbeat` and `commit_marks` concern running servers, and the tables of the schema's versions are the
+    /// `leases`, `heartbeat` and `commit_marks` concern running servers; the tables of the schema's versions are the
     /// driver's.
     package static let all: [CopiedTable] = purchases + work
 

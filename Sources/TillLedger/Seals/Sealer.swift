@@ -45,6 +45,9 @@ public final class Sealer: Sendable {
         public var stopped: [String] = []
     }
 
+    /// Whether rows wait behind an id without a row, which the next pass takes for a gap.
+    public var waits: Bool { !seen.withLock { $0 }.isEmpty }
+
     /// When the newest seal was made; nil without any.
     public func newest(_ ledger: Ledger) async throws -> Instant? {
         try await ledger.database.read { try SealTable($0).summary()?.at }

@@ -20,6 +20,7 @@ final class SealJob: Sendable {
     }
 
     private let sealer = Sealer()
+    fileprivate var waits: Bool { sealer.waits }
     private let state = Locked(State())
 
     func advance(_ server: Server) async throws {
@@ -69,6 +70,9 @@ final class SealJob: Sendable {
 }
 
 extension Server {
+    /// Whether rows wait behind an id without a row, which the next pass takes for a gap.
+    package var sealsWait: Bool { sealing.waits }
+
     /// Seals what was committed so far. A fault is logged as one of the job's.
     package func sealNow() async {
         do {

@@ -46,7 +46,7 @@ struct OwnLedger {
     func use<Value: Sendable>(_ work: (Server) async throws -> Value) async throws -> Value {
         do {
             let value = try await work(server)
-            await server.sealNow()
+            await seal()
             await close()
             return value
         } catch {
@@ -54,6 +54,20 @@ struct OwnLedger {
             throw location.explained(error, language)
         }
     }
+
+    /// Seals what this process wrote: also the rows behind ids that no row uses, which need a second look.
+    private func seal() async {
+        await server.sealNow()
+        // The first pass may have recorded a checkpoint, which is an event itself.
+        await server.sealNow()
+        for _ in 0..<Self.mostLooks where server.sealsWait {
+            try? await Task.sleep(for: .milliseconds(400))
+            await server.sealNow()
+        }
+    }
+
+    /// Half a minute.
+    private static let mostLooks = 75
 
     private func close() async {
         apple?.stop()
