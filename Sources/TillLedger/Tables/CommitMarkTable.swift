@@ -25,12 +25,7 @@ extension SealKey {
     /// What a server's transaction writes beside its rows: the transaction's number, and a code under this key. Rows of
     /// another program have the number of a transaction without a mark (docs/decisions/0082).
     package var commitMark: CommitMark {
-        CommitMark(
-            facts: """
-                SELECT CAST(CAST(pg_current_xact_id() AS text) AS bigint) AS number, (SELECT ledger_id FROM ledger \
-                WHERE single_row = 1) AS ledger_id, (SELECT epoch FROM ledger WHERE single_row = 1) AS epoch
-                """
-        ) { row in
+        CommitMark(facts: PostgresStatements.commit) { row in
             let number = row.integer("number")
             let code = self.code(
                 ofCommit: number, ledger: row.isNull("ledger_id") ? nil : try row.uniqueID("ledger_id"),
@@ -66,17 +61,12 @@ struct CommitMarkTable {
     func remove(_ numbers: [Int64]) throws {
         guard !numbers.isEmpty else { return }
         try connection.write(
-            "DELETE FROM commit_marks WHERE number IN (SELECT unnest(string_to_array(?1, ',')::bigint[]))",
-            [.text(numbers.map(String.init).joined(separator: ","))])
+            PostgresStatements.removeMarks, [.text(numbers.map(String.init).joined(separator: ","))])
     }
 
     /// Whether a server of a release that leaves no marks is connected.
     func hasOlderServers() throws -> Bool {
-        try connection.first(
-            """
-            SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'till' LIMIT 1
-            """, []
-        ) { _ in true } ?? false
+        try connection.first(PostgresStatements.olderServer, []) { _ in true } ?? false
     }
 
     /// The rows of a table between two ids that no marked transaction has written as they are.
@@ -86,37 +76,8 @@ struct CommitMarkTable {
         // A row has the lower half of the number.
         let writers = Set(marks.map { $0 & 0xFFFF_FFFF })
         return Set(
-            try connection.query(stream.writers, [.integer(first), .integer(last)]) { row in
+            try connection.query(PostgresStatements.writers(of: stream), [.integer(first), .integer(last)]) { row in
                 writers.contains(row.integer("writer")) ? nil : row.integer("row_id")
             }.compactMap { $0 })
-    }
-}
-
-extension SealedStream {
-    /// Selects the rows from ?1 to ?2, and the number of the transaction that wrote each as it is now. On PostgreSQL.
-    fileprivate var writers: SQL {
-        switch self {
-        case .customers:
-            """
-            SELECT customer_id AS row_id, CAST(CAST(xmin AS text) AS bigint) AS writer FROM customers \
-            WHERE customer_id >= ?1 AND customer_id <= ?2
-            """
-        case .catalogVersions:
-            """
-            SELECT version AS row_id, CAST(CAST(xmin AS text) AS bigint) AS writer FROM catalog_versions \
-            WHERE version >= ?1 AND version <= ?2
-            """
-        case .events:
-            """
-            SELECT o.row_id, CAST(CAST(o.xmin AS text) AS bigint) AS writer FROM event_positions p JOIN outbox o \
-            ON o.row_id = p.event_row_id WHERE p.position >= ?1 AND p.position <= ?2
-            """
-        case .orders, .transactions, .evidence, .postings, .transfers, .consents, .claims, .erasures, .changes,
-            .imports, .accountTokens:
-            """
-            SELECT row_id, CAST(CAST(xmin AS text) AS bigint) AS writer FROM \(table: table) \
-            WHERE row_id >= ?1 AND row_id <= ?2
-            """
-        }
     }
 }

@@ -12,8 +12,9 @@ struct PostgresStatementTests {
     func prepared() async throws {
         try await withLedgerPlace(on: .postgres) { place in
             let session = try #require(try place.session())
-            let statements = try SourceStatements.ofTheLedger()
-            #expect(statements.count > 250, "\(statements.count)")
+            let (shared, alone) = (try SourceStatements.ofTheLedger(), try SourceStatements.ofPostgresAlone())
+            #expect(shared.count > 250 && alone.count == 17, "\(shared.count), \(alone.count)")
+            let statements = shared + alone
             for statement in statements {
                 do {
                     try check(statement, session)

@@ -37,8 +37,17 @@ enum SourceStatements {
 
     static func ofTheLedger() throws -> [SourceStatement] { try statements(of: "TillLedger") }
 
+    /// The only file whose statements are PostgreSQL's alone.
+    private static let postgresOnly = "PostgresStatements"
+
+    static func ofPostgresAlone() throws -> [SourceStatement] {
+        try sources(of: ["TillLedger"]).filter { $0.name == postgresOnly }.flatMap {
+            statements(in: $0.text, of: $0.name, [:])
+        }
+    }
+
     static func statements(of module: String) throws -> [SourceStatement] {
-        let sources = try sources(of: [module])
+        let sources = try sources(of: [module]).filter { $0.name != postgresOnly }
         let lists = sources.map { Self.lists(in: $0.text, of: $0.name) }.reduce(into: [:]) { all, some in
             all.merge(some) { first, _ in first }
         }
