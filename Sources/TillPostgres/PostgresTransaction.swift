@@ -80,6 +80,8 @@ final class PostgresTransaction {
     private let marking: (mark: CommitMark, tables: Set<String>)?
     private var needsMark = false
     private var markFacts: ResultSet?
+    private lazy var tablesOfFacts = marking.map { handle.text(of: $0.mark.facts).tables } ?? []
+    private var factsAreStale = false
 
     /// - Parameter snapshotsFor: first statements of bodies that make several queries.
     init(
@@ -223,7 +225,11 @@ final class PostgresTransaction {
     }
 
     func willChange(_ table: String?) {
-        if let table, marking?.tables.contains(table) == true { needsMark = true }
+        if let marking, let table {
+            if marking.tables.contains(table) { needsMark = true }
+            // A restore raises the epoch, which its own mark states.
+            if tablesOfFacts.contains(table) { factsAreStale = true }
+        }
         guard !fetched.isEmpty else { return }
         guard let table else { return fetched = [:] }
         guard fetched.values.contains(where: { $0.tables.contains(table) }) else { return }
@@ -337,7 +343,8 @@ final class PostgresTransaction {
         do {
             // Most transactions have read something before, and the facts came with it.
             waiting.removeAll { $0.purpose == .markFacts }
-            let facts = if let markFacts { markFacts } else { try exchange([handle.command(sql, [])])[0] }
+            let known = factsAreStale ? nil : markFacts
+            let facts = if let known { known } else { try exchange([handle.command(sql, [])])[0] }
             guard let statement = try facts.rows(of: sql, marking.mark.statement).first else {
                 throw DatabaseError(.other, "a commit's mark has no facts: \(sql)")
             }

@@ -18,7 +18,7 @@ final class TransactionRunner: @unchecked Sendable {
     /// With its keys declared a body finds what it found before, and perhaps more.
     private static let mostRuns = 8
 
-    /// Which commits leave a mark, and which.
+    /// What commits leave that change one of these tables.
     struct Marking {
         let tables: Set<String>
         let mark: Locked<CommitMark?>

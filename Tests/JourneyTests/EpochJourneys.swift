@@ -22,7 +22,7 @@ import TillServer
             let known = try await shop.send(.get, "/v1/events?limit=100")["data"].list.map { $0.at("id").text }
             #expect(known.count >= 3 && Set(known).count == known.count)
 
-            try await shop.server.ledger.beginEpoch()
+            try await shop.beginEpoch()
             for (page, cursor) in zip(pages, cursors) {
                 let stale = try await shop.send(.get, page + cursor)
                 #expect(stale.status == 409 && stale.code == "stale_cursor", "\(stale.body)")
@@ -41,7 +41,7 @@ import TillServer
             let later = try await shop.send(.get, "/v1/events?user=cem")["data"].list
             #expect(later.map { $0.at("epoch") } == [2])
 
-            try await shop.server.ledger.beginEpoch()
+            try await shop.beginEpoch()
             #expect(try await shop.send(.get, "/v1/events?after=\(next)").code == "stale_cursor")
         }
     }
@@ -53,7 +53,7 @@ import TillServer
             try await Shop.open { shop in
                 _ = try await shop.purchase(as: "ann")
                 shop.time.advance(seconds: seconds)
-                try await shop.server.ledger.beginEpoch()
+                try await shop.beginEpoch()
                 let feed = try await shop.send(.get, "/v1/events?limit=100")
                 cursors.append(feed["nextCursor"].text)
                 guard let first = cursors.first, cursors.count == 2 else { return }

@@ -28,7 +28,7 @@ import TillServer
             let before = try await shop.send(.get, "/v1/users/ben/orders", as: .user("ben"))
             #expect(before.status == 200 && before["restored"].isNull)
 
-            let restore = try await shop.server.ledger.beginEpoch()
+            let restore = try await shop.beginEpoch()
             let run = try #require(try await silent.reconciliations.advance())
             #expect(run.reason == "restored" && run.state == .finished && run.rowID > restore.lastRun, "\(run)")
             let waiting = try await shop.send(.get, "/v1/quarantine")["data"].list
@@ -59,7 +59,7 @@ import TillServer
     func forgotten() async throws {
         try await Shop.open { shop in
             _ = try await shop.purchase(as: "ann")
-            try await shop.server.ledger.beginEpoch()
+            try await shop.beginEpoch()
             let orders = "/v1/users/ann/orders"
             #expect(try await !shop.send(.get, orders)["restored"].isNull)
             shop.time.advance(seconds: 181 * 86_400)

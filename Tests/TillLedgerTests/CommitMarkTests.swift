@@ -153,6 +153,19 @@ struct CommitMarkTests {
         }
     }
 
+    @Test("The commit that begins an epoch leaves a mark of that epoch")
+    func restore() async throws {
+        try await withShared { database, ledger, _ in
+            let sealer = Sealer()
+            try await SealTests.post([1], in: database)
+            _ = try await sealer.seal(ledger)
+            #expect(try await ledger.beginEpoch().epoch == 2)
+            try await SealTests.post([2], in: database)
+            #expect(try await sealer.seal(ledger) == Sealer.Pass(rows: 2))
+            #expect(try await SealTests.audit(database).violations.isEmpty)
+        }
+    }
+
     @Test("While a server of an older release is connected, rows without a mark are sealed apart, and listed")
     func olderServers() async throws {
         try await withShared { database, ledger, session in

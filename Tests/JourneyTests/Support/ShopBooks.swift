@@ -28,6 +28,13 @@ extension Shop {
         try await seal()
     }
 
+    /// Begins the next epoch, as after a restore. A server that has stopped has sealed everything.
+    @discardableResult
+    func beginEpoch() async throws -> LedgerRestoreTable.Restore {
+        try await sealAll()
+        return try await server.ledger.beginEpoch()
+    }
+
     /// Seals what was written so far, so that a later change of it is found at the end.
     func seal() async throws {
         guard !changesRows.withLock({ $0 }) else { return }
