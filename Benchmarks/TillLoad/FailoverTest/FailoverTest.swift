@@ -106,6 +106,10 @@ struct FailoverTest: Sendable {
         _ = try await cluster.wait(atMost: .seconds(30)) {
             try await cluster.rows("SELECT count(*) FROM unplaced_events").first?.first == "0"
         }
+        // A notification that met a fault is processed again after half a minute.
+        _ = try await cluster.wait(atMost: .seconds(120)) {
+            try await cluster.rows("SELECT count(*) FROM notifications WHERE state <> 1").first?.first == "0"
+        }
         isComplete.withLock { $0 = true }
         do { try await feed.value } catch { problems.append("the feed's reader did not reach the end") }
         patience.cancel()
