@@ -3,26 +3,89 @@ import TillSQL
 
 /// What a later decision changed in rows that are edited: these rows are not sealed, the decisions are.
 extension AuditWalk {
-    /// A purchase that another one replaced in part gives points back, and stays granted.
-    static let states = AuditWalk(
-        rule: .states, last: "SELECT coalesce(max(row_id), 0) AS last FROM transactions"
+    /// One read for all that a transaction's decisions, its state, its grant and its proof say of one another.
+    static let transactions = AuditWalk(
+        rules: [.grants, .grantedOnce, .proofs, .states],
+        last: "SELECT coalesce(max(row_id), 0) AS last FROM transactions"
     ) { connection, slice in
-        try connection.query(
+        var (found, transaction) = ([AuditViolation](), DecidedTransaction?.none)
+        _ = try connection.query(
             """
-            SELECT a.id, a.state, a.decision FROM (SELECT t.row_id, t.id, t.state, (SELECT e.decision FROM evidence e \
-            WHERE e.transaction_row_id = t.row_id AND e.decision IN ('granted', 'reinstated', 'quarantined', \
-            'revoked', 'undone') AND e.ground <> 'replaced_by_purchase' ORDER BY e.row_id DESC LIMIT 1) AS decision \
-            FROM transactions t WHERE t.row_id > ?1 AND t.row_id <= ?2) AS a WHERE a.state <> CASE a.decision WHEN \
-            'granted' THEN 1 WHEN 'reinstated' THEN 1 WHEN 'quarantined' THEN 2 WHEN 'revoked' THEN 3 WHEN 'undone' \
-            THEN 3 ELSE 0 END ORDER BY a.row_id
+            SELECT t.row_id, t.id, t.state, g.transaction_row_id AS granted, coalesce(p.transaction_row_id, \
+            c.transaction_row_id) AS proven, e.decision, e.ground FROM transactions t LEFT JOIN grants g ON \
+            g.transaction_row_id = t.row_id AND g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 LEFT JOIN \
+            proofs p ON p.transaction_row_id = t.row_id AND p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 \
+            LEFT JOIN compressed_proofs c ON c.transaction_row_id = t.row_id AND c.transaction_row_id > ?1 AND \
+            c.transaction_row_id <= ?2 LEFT JOIN evidence e ON e.transaction_row_id = t.row_id AND \
+            e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 AND e.decision IN ('granted', 'reinstated', \
+            'quarantined', 'revoked', 'undone') WHERE t.row_id > ?1 AND t.row_id <= ?2 ORDER BY t.row_id, e.row_id
             """, slice.values
         ) { row in
-            let (state, decision) = (row.integer("state"), row.optionalText("decision") ?? "–")
-            return AuditViolation(
-                .states, "transaction \(row.text("id"))",
-                en: "has the state \(state), and the last decision about it is \(decision)",
-                zh: "状态为 \(state)，而对它的最后一次决定是 \(decision)")
+            if transaction?.rowID != row.integer("row_id") {
+                found += transaction?.end() ?? []
+                transaction = DecidedTransaction(row)
+            }
+            transaction?.decide(row)
         }
+        return found + (transaction?.end() ?? [])
+    }
+
+    /// One transaction, while its decisions are read.
+    private struct DecidedTransaction {
+        let rowID: Int64
+        private let name: String
+        private let state: Int64
+        private let (hasGrant, hasProof): (Bool, Bool)
+        /// The last decision that the state follows.
+        private var decision: String?
+        private var (isGranted, wasGranted, wasGrantedTwice) = (false, false, false)
+
+        init(_ row: any Row) {
+            rowID = row.integer("row_id")
+            name = row.text("id")
+            state = row.integer("state")
+            hasGrant = row.optionalInteger("granted") != nil
+            hasProof = row.optionalInteger("proven") != nil
+        }
+
+        mutating func decide(_ row: any Row) {
+            guard let next = row.optionalText("decision") else { return }
+            switch next {
+            case "granted":
+                wasGrantedTwice = wasGrantedTwice || isGranted
+                (isGranted, wasGranted) = (true, true)
+            case "quarantined": isGranted = false
+            default: break
+            }
+            // A purchase that another one replaced in part gives points back, and stays granted.
+            if row.text("ground") != "replaced_by_purchase" { decision = next }
+        }
+
+        func end() -> [AuditViolation] {
+            let isAsDecided = state == Self.states[decision ?? ""] ?? 0
+            if hasProof, isAsDecided, !wasGrantedTwice, hasGrant ? wasGranted : state != 1 { return [] }
+            var found: [AuditViolation] = []
+            func note(_ rule: AuditRule, en: String, zh: String) {
+                found.append(AuditViolation(rule, "transaction \(name)", en: en, zh: zh))
+            }
+            if !isAsDecided {
+                let last = decision ?? "–"
+                note(
+                    .states, en: "has the state \(state), and the last decision about it is \(last)",
+                    zh: "状态为 \(state)，而对它的最后一次决定是 \(last)")
+            }
+            if state == 1, !hasGrant { note(.grants, en: "is granted, and has no grant", zh: "标为已发放，却没有发放记录") }
+            if hasGrant, !wasGranted {
+                note(.grants, en: "has a grant that no decision made", zh: "有发放记录，却没有相应的决定")
+            }
+            if wasGrantedTwice { note(.grantedOnce, en: "was granted twice", zh: "发放了两次") }
+            if !hasProof { note(.proofs, en: "has no proof", zh: "没有凭证") }
+            return found
+        }
+
+        private static let states: [String: Int64] = [
+            "granted": 1, "reinstated": 1, "quarantined": 2, "revoked": 3, "undone": 3,
+        ]
     }
 
     /// The events about a customer's own grants are few; no index finds all events about a grant.
@@ -66,32 +129,14 @@ extension AuditWalk {
         }
     }
 
-    /// A grant is sealed with the decision that made it.
-    static let decidedGrants = AuditWalk(
-        rule: .grants, last: "SELECT coalesce(max(transaction_row_id), 0) AS last FROM grants"
-    ) { connection, slice in
-        try connection.query(
-            """
-            SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id AND t.row_id > ?1 \
-            AND t.row_id <= ?2 WHERE \
-            g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND NOT EXISTS (SELECT 1 FROM evidence e WHERE \
-            e.transaction_row_id = g.transaction_row_id AND e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 \
-            AND e.decision = 'granted')
-            """, slice.values
-        ) { row in
-            AuditViolation(
-                .grants, "transaction \(row.text("id"))", en: "has a grant that no decision made", zh: "有发放记录，却没有相应的决定")
-        }
-    }
-
     static let placedEvents = AuditWalk(
         rule: .events, last: "SELECT coalesce(max(row_id), 0) AS last FROM outbox"
     ) { connection, slice in
         try connection.query(
             """
-            SELECT o.row_id FROM outbox o LEFT JOIN event_positions p ON p.event_row_id = o.row_id LEFT JOIN \
-            unplaced_events u ON u.event_row_id = o.row_id WHERE o.row_id > ?1 AND o.row_id <= ?2 AND \
-            p.position IS NULL AND u.event_row_id IS NULL
+            SELECT o.row_id FROM outbox o LEFT JOIN event_positions p ON p.event_row_id = o.row_id AND \
+            p.event_row_id > ?1 AND p.event_row_id <= ?2 LEFT JOIN unplaced_events u ON u.event_row_id = o.row_id \
+            WHERE o.row_id > ?1 AND o.row_id <= ?2 AND p.event_row_id IS NULL AND u.event_row_id IS NULL
             """, slice.values
         ) { row in
             AuditViolation(

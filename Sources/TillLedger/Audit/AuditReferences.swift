@@ -68,12 +68,13 @@ extension AuditWalk {
             ) { missing("postings", $0.integer("row_id")) }
         },
         AuditWalk(
-            rule: .references, last: "SELECT coalesce(max(row_id), 0) AS last FROM evidence"
+            rule: .references, last: "SELECT coalesce(max(transaction_row_id), 0) AS last FROM evidence"
         ) { connection, slice in
             try connection.query(
                 """
-                SELECT e.row_id FROM evidence e LEFT JOIN transactions t ON t.row_id = e.transaction_row_id \
-                WHERE e.row_id > ?1 AND e.row_id <= ?2 AND t.row_id IS NULL
+                SELECT e.row_id FROM evidence e LEFT JOIN transactions t ON t.row_id = e.transaction_row_id AND \
+                t.row_id > ?1 AND t.row_id <= ?2 WHERE e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 AND \
+                t.row_id IS NULL
                 """, slice.values
             ) { missing("evidence", $0.integer("row_id")) }
         },
@@ -104,12 +105,12 @@ extension AuditWalk {
             ) { missing("compressed_proofs", $0.integer("transaction_row_id")) }
         },
         AuditWalk(
-            rule: .references, last: "SELECT coalesce(max(position), 0) AS last FROM event_positions"
+            rule: .references, last: "SELECT coalesce(max(event_row_id), 0) AS last FROM event_positions"
         ) { connection, slice in
             try connection.query(
                 """
-                SELECT n.position FROM event_positions n LEFT JOIN outbox b ON b.row_id = n.event_row_id \
-                WHERE n.position > ?1 AND n.position <= ?2 AND b.row_id IS NULL
+                SELECT n.position FROM event_positions n LEFT JOIN outbox b ON b.row_id = n.event_row_id AND \
+                b.row_id > ?1 AND b.row_id <= ?2 WHERE n.event_row_id > ?1 AND n.event_row_id <= ?2 AND b.row_id IS NULL
                 """, slice.values
             ) { missing("event_positions", $0.integer("position")) }
         },

@@ -93,11 +93,23 @@ struct AuditSlice: Sendable {
     var values: [SQLValue] { [.integer(after), .integer(last)] }
 }
 
-/// How one table is checked against a rule, slice by slice. A slice is one statement, so it sees one moment of the
+/// How one table is checked against rules, slice by slice. A slice is one statement, so it sees one moment of the
 /// ledger.
 struct AuditWalk: Sendable {
-    let rule: AuditRule
+    let rules: [AuditRule]
     /// Selects the greatest row id as `last`.
     let last: SQL
     let find: @Sendable (any Connection, AuditSlice) throws -> [AuditViolation]
+
+    init(
+        rules: [AuditRule], last: SQL, find: @escaping @Sendable (any Connection, AuditSlice) throws -> [AuditViolation]
+    ) {
+        (self.rules, self.last, self.find) = (rules, last, find)
+    }
+
+    init(
+        rule: AuditRule, last: SQL, find: @escaping @Sendable (any Connection, AuditSlice) throws -> [AuditViolation]
+    ) {
+        self.init(rules: [rule], last: last, find: find)
+    }
 }

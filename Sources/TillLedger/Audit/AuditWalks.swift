@@ -5,8 +5,8 @@ extension AuditWalk {
     /// Every rule, in the order in which a report lists it.
     static let all: [AuditWalk] =
         [
-            balances, orderMoves, paidOrders, grants, grantedOnce, events, proofs, compressedProofs, finishTasks,
-            states, owners, movedGrants, decidedGrants, placedEvents, merges, accountTokens, registeredTokens,
+            balances, orderMoves, paidOrders, transactions, events, compressedProofs, finishTasks, owners, movedGrants,
+            placedEvents, merges, accountTokens, registeredTokens,
         ]
         + references
 
@@ -113,52 +113,23 @@ extension AuditWalk {
 
     // MARK: Grants
 
-    private static let lastTransaction: SQL = "SELECT coalesce(max(row_id), 0) AS last FROM transactions"
-
-    static let grants = AuditWalk(rule: .grants, last: lastTransaction) { connection, slice in
-        try connection.query(
-            """
-            SELECT t.id FROM transactions t LEFT JOIN grants g ON g.transaction_row_id = t.row_id \
-            AND g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 WHERE t.row_id > ?1 AND t.row_id <= ?2 AND \
-            t.state = 1 AND g.transaction_row_id IS NULL
-            """, slice.values
-        ) { row in
-            AuditViolation(
-                .grants, "transaction \(row.text("id"))", en: "is granted, and has no grant", zh: "标为已发放，却没有发放记录")
-        }
-    }
-
-    static let grantedOnce = AuditWalk(rule: .grantedOnce, last: lastTransaction) { connection, slice in
-        var (found, last) = ([AuditViolation](), (transaction: Int64(-1), decision: ""))
-        _ = try connection.query(
-            """
-            SELECT t.row_id, t.id, e.decision FROM transactions t CROSS JOIN evidence e \
-            ON e.transaction_row_id = t.row_id AND e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 \
-            WHERE t.row_id > ?1 AND t.row_id <= ?2 AND e.decision IN ('granted', 'quarantined') ORDER BY t.row_id, \
-            e.row_id
-            """, slice.values
-        ) { row in
-            let now = (transaction: row.integer("row_id"), decision: row.text("decision"))
-            if now == last, now.decision == "granted" {
-                found.append(
-                    AuditViolation(
-                        .grantedOnce, "transaction \(row.text("id"))", en: "was granted twice", zh: "发放了两次"))
-            }
-            last = now
-        }
-        return found
-    }
-
-    static let events = AuditWalk(rule: .events, last: lastTransaction) { connection, slice in
-        try connection.query(
+    /// A grant's event is usually among those that were written with its neighbours', so these are read once for a
+    /// slice. No index finds an event by its transaction: looking through each customer's events takes much longer.
+    static let events = AuditWalk(
+        rule: .events, last: "SELECT coalesce(max(transaction_row_id), 0) AS last FROM grants"
+    ) { connection, slice in
+        let (first, last) = try eventsOfEnds(slice, connection)
+        return try connection.query(
             """
             SELECT t.id FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id \
             AND t.row_id > ?1 AND t.row_id <= ?2 WHERE g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND \
-            NOT EXISTS (SELECT 1 FROM outbox b \
+            (g.transaction_row_id, g.customer_id) NOT IN (SELECT n.transaction_row_id, n.customer_id FROM outbox n \
+            WHERE n.row_id >= ?3 AND n.row_id <= ?4 AND n.type = 'grant.created' AND n.transaction_row_id IS NOT NULL \
+            AND n.customer_id IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM outbox b \
             WHERE b.customer_id = g.customer_id AND b.transaction_row_id = g.transaction_row_id \
             AND b.type = 'grant.created') AND NOT EXISTS (SELECT 1 FROM imported_purchases i WHERE \
             i.transaction_row_id = g.transaction_row_id AND i.transaction_row_id > ?1 AND i.transaction_row_id <= ?2)
-            """, slice.values
+            """, slice.values + [.integer(first), .integer(last)]
         ) { row in
             AuditViolation(
                 .events, "transaction \(row.text("id"))", en: "has a grant without its event",
@@ -166,18 +137,22 @@ extension AuditWalk {
         }
     }
 
-    static let proofs = AuditWalk(rule: .proofs, last: lastTransaction) { connection, slice in
-        try connection.query(
+    /// The row ids of the events of a slice's first and last grants, and of some before and after them.
+    private static func eventsOfEnds(
+        _ slice: AuditSlice, _ connection: any Connection
+    ) throws -> (first: Int64, last: Int64) {
+        let margin: Int64 = 200
+        let found = try connection.first(
             """
-            SELECT t.id FROM transactions t LEFT JOIN proofs p ON p.transaction_row_id = t.row_id AND \
-            p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 LEFT JOIN compressed_proofs c ON \
-            c.transaction_row_id = t.row_id AND c.transaction_row_id > ?1 AND c.transaction_row_id <= ?2 WHERE \
-            t.row_id > ?1 AND t.row_id <= ?2 AND \
-            p.transaction_row_id IS NULL AND c.transaction_row_id IS NULL
+            SELECT min(b.row_id) AS first, max(b.row_id) AS last FROM grants g CROSS JOIN outbox b ON \
+            b.customer_id = g.customer_id AND b.transaction_row_id = g.transaction_row_id AND \
+            b.type = 'grant.created' WHERE g.transaction_row_id IN ((SELECT min(a.transaction_row_id) FROM grants a \
+            WHERE a.transaction_row_id > ?1 AND a.transaction_row_id <= ?2), (SELECT max(z.transaction_row_id) FROM \
+            grants z WHERE z.transaction_row_id > ?1 AND z.transaction_row_id <= ?2))
             """, slice.values
-        ) { row in
-            AuditViolation(.proofs, "transaction \(row.text("id"))", en: "has no proof", zh: "没有凭证")
-        }
+        ) { ($0.optionalInteger("first"), $0.optionalInteger("last")) }
+        guard case let (first?, last?)? = found else { return (0, -1) }
+        return (first - margin, min(last, first + 4 * LedgerAudit.sliceRows) + margin)
     }
 
     /// Every compressed proof comes back as it was, by its checksum.
@@ -188,10 +163,15 @@ extension AuditWalk {
         let compressed = try CompressedProof()
         let rows = try connection.query(
             """
-            SELECT c.transaction_row_id, t.id, c.header_row_id, c.body FROM compressed_proofs c JOIN transactions t ON \
-            t.row_id = c.transaction_row_id WHERE c.transaction_row_id > ?1 AND c.transaction_row_id <= ?2
+            SELECT transaction_row_id, header_row_id, body FROM compressed_proofs WHERE transaction_row_id > ?1 AND \
+            transaction_row_id <= ?2
             """, slice.values
-        ) { (id: $0.text("id"), header: $0.integer("header_row_id"), body: $0.blob("body")) }
+        ) { row in
+            (
+                transaction: row.integer("transaction_row_id"), header: row.integer("header_row_id"),
+                body: row.blob("body")
+            )
+        }
         var found: [AuditViolation] = []
         for row in rows {
             if headers[row.header] == nil {
@@ -204,9 +184,12 @@ extension AuditWalk {
             do throws(CompressedProof.Damage) {
                 _ = try compressed.decompress(row.body, header: header)
             } catch {
+                let id = try connection.first(
+                    "SELECT id FROM transactions WHERE row_id = ?1", [.integer(row.transaction)]
+                ) { $0.text("id") }
                 found.append(
                     AuditViolation(
-                        .proofs, "transaction \(row.id)", en: "has a compressed proof that is damaged (\(error))",
+                        .proofs, "transaction \(id ?? "?")", en: "has a compressed proof that is damaged (\(error))",
                         zh: "的压缩凭证已损坏（\(error)）"))
             }
         }

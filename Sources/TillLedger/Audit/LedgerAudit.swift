@@ -40,11 +40,13 @@ public enum LedgerAudit {
             for index in open.indices {
                 guard mayContinue(), report.violations.count < violationLimit else { return report }
                 let (walk, left) = open[index]
-                let slice = AuditSlice(after: max(0, left - size), last: left)
+                let rest = max(0, left - size)
+                // A damaged row may name a row below the first.
+                let slice = AuditSlice(after: rest == 0 ? .min : rest, last: left)
                 let found = try await database.read { try walk.find($0, slice) }
                 report.violations += found.prefix(violationLimit - report.violations.count)
-                report.rows += left - slice.after
-                open[index].left = slice.after
+                report.rows += left - rest
+                open[index].left = rest
             }
             open.removeAll { $0.left == 0 }
         }

@@ -21,6 +21,7 @@ final class SealJob: Sendable {
 
     private let sealer = Sealer()
     fileprivate var waits: Bool { sealer.waits }
+    fileprivate var hasRun: Bool { state.withLock { $0.hasRun } }
     private let state = Locked(State())
 
     func advance(_ server: Server) async throws {
@@ -70,8 +71,8 @@ final class SealJob: Sendable {
 }
 
 extension Server {
-    /// Whether rows wait behind an id without a row, which the next pass takes for a gap.
-    package var sealsWait: Bool { sealing.waits }
+    /// Whether this server has sealed rows of the ledger: where several share it, one of them does.
+    package var hasSealed: Bool { sealing.hasRun }
 
     /// Seals what was committed so far. A fault is logged as one of the job's.
     package func sealNow() async {
@@ -79,6 +80,20 @@ extension Server {
             try await sealing.advance(self)
         } catch {
             log.write(.jobFailed, ["job": "seals", "cause": .cause(error)])
+        }
+    }
+
+    /// Seals everything that was committed before the call, also the checkpoint that this records, and rows behind ids
+    /// that no row uses: these need a second look.
+    ///
+    /// - Parameter looks: how often it pauses and looks again for such rows.
+    package func sealEverything(looks: Int, pause: () async -> Void) async {
+        await sealNow()
+        // The first pass may have recorded a checkpoint, which is an event itself.
+        await sealNow()
+        for _ in 0..<looks where sealing.waits {
+            await pause()
+            await sealNow()
         }
     }
 }

@@ -55,19 +55,10 @@ struct OwnLedger {
         }
     }
 
-    /// Seals what this process wrote: also the rows behind ids that no row uses, which need a second look.
+    /// Half a minute: what other programs have not committed yet holds their row ids.
     private func seal() async {
-        await server.sealNow()
-        // The first pass may have recorded a checkpoint, which is an event itself.
-        await server.sealNow()
-        for _ in 0..<Self.mostLooks where server.sealsWait {
-            try? await Task.sleep(for: .milliseconds(400))
-            await server.sealNow()
-        }
+        await server.sealEverything(looks: 75) { try? await Task.sleep(for: .milliseconds(400)) }
     }
-
-    /// Half a minute.
-    private static let mostLooks = 75
 
     private func close() async {
         apple?.stop()

@@ -68,11 +68,11 @@ extension RunningServer {
     }
 
     /// What the last requests wrote is sealed before the process ends, so that a row without a seal means a crash, or
-    /// somebody else. On a shared database the next holder of the lease does it.
+    /// somebody else. Where servers share a ledger, only one that has sealed knows which rows it found.
     private func sealTheRest() async {
         let server = server
-        guard !server.database.isShared else { return }
-        await server.sealNow()
+        guard !server.database.isShared || server.hasSealed else { return }
+        await server.sealEverything(looks: 5) { try? await Task.sleep(for: .milliseconds(400)) }
     }
 
     private func wait(

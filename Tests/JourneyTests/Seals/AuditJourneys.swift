@@ -3,7 +3,7 @@ import Testing
 import TillJSON
 import TillLedger
 import TillSQL
-import TillSQLite
+import TillTestDatabases
 
 @Suite("till audit and till checkpoint, as processes") struct AuditJourneys {
     private func run(
@@ -27,39 +27,61 @@ import TillSQLite
 
     private func texts(_ document: JSONValue) -> [String] { document.at("violations").list.map { $0.at("text").text } }
 
-    @Test("Beside a running server, after its stop, and after somebody changed a balance and its postings (V8)")
-    func audit() async throws {
+    @Test(
+        "Beside a running server, after its stop, and after somebody changed a balance and its postings (V8)",
+        arguments: LedgerDatabase.each)
+    func audit(on database: LedgerDatabase) async throws {
         try await withSealedFiles { files in
-            let (server, port) = try await files.start()
-            try await files.buy(port, as: "ann")
-            let configuration = ["--config", files.configurationFile]
-            let beside = try await run(["audit"] + configuration)
-            #expect(beside.code == 0, "\(beside.said)")
-            #expect((beside.document.at("rows").int ?? 0) >= 6 && beside.document.at("balances") == 1)
-            #expect(beside.document.at("proofs") == .null)
-            let proven = try await run(["audit", "--proofs"] + configuration)
-            #expect(
-                proven.code == 0 && proven.document.at("proofs") == 1 && proven.document.at("unproven") == 0,
-                "\(proven.said)")
-            let said = try await run(["audit"] + configuration, json: false)
-            #expect(said.said.contains("everything is as it was written"), "\(said.said)")
-            try await files.buy(port, as: "ben")
-            server.send(SIGTERM)
-            #expect(await server.end() == 0)
-            // The server sealed what its last requests wrote before it ended.
-            let stopped = try await run(["audit"] + configuration)
-            #expect(stopped.code == 0 && stopped.document.at("found").list.isEmpty, "\(stopped.said)")
-
-            let thief = try SQLiteDatabase.open(path: files.ledgerFile, role: .server, options: .init(.ledger))
-            try await thief.write { connection in
-                try connection.execute("DROP TRIGGER postings_are_never_edited", [])
-                try connection.execute("UPDATE postings SET amount = 1000000 WHERE customer_id = 1", [])
-                try connection.execute("UPDATE balances SET amount = 1000000 WHERE customer_id = 1", [])
+            try await withLedgerPlace(on: database) { place in
+                try files.configure("database", .string(place.address))
+                try await place.opened { _ in }
+                try await audit(files, place, database)
             }
-            await thief.close()
-            let found = try await run(["audit"] + configuration)
-            #expect(found.code == 1)
-            #expect(texts(found.document).contains { $0.contains("of postings 1–2 does not match") }, "\(found.said)")
+        }
+    }
+
+    private func audit(_ files: ServerProcess, _ place: LedgerPlace, _ database: LedgerDatabase) async throws {
+        let (server, port) = try await files.start()
+        try await files.buy(port, as: "ann")
+        let configuration = ["--config", files.configurationFile]
+        let beside = try await run(["audit"] + configuration)
+        #expect(beside.code == 0, "\(beside.said)")
+        #expect((beside.document.at("rows").int ?? 0) >= 6 && beside.document.at("balances") == 1)
+        #expect(beside.document.at("proofs") == .null)
+        let proven = try await run(["audit", "--proofs"] + configuration)
+        #expect(
+            proven.code == 0 && proven.document.at("proofs") == 1 && proven.document.at("unproven") == 0,
+            "\(proven.said)")
+        let said = try await run(["audit"] + configuration, json: false)
+        #expect(said.said.contains("everything is as it was written"), "\(said.said)")
+        try await files.buy(port, as: "ben")
+        server.send(SIGTERM)
+        #expect(await server.end() == 0)
+        // The server sealed what its last requests wrote before it ended.
+        let stopped = try await run(["audit"] + configuration)
+        #expect(stopped.code == 0 && stopped.document.at("found").list.isEmpty, "\(stopped.said)")
+
+        try await changePosting(place)
+        let found = try await run(["audit"] + configuration)
+        #expect(found.code == 1)
+        #expect(texts(found.document).contains { $0.contains("of postings 1–2 does not match") }, "\(found.said)")
+    }
+
+    private func changePosting(_ place: LedgerPlace) async throws {
+        let changes: [SQL] = [
+            "UPDATE postings SET amount = 1000000 WHERE customer_id = 1",
+            "UPDATE balances SET amount = 1000000 WHERE customer_id = 1",
+        ]
+        if let session = try place.session() {
+            try session.run("DROP TRIGGER postings_are_never_edited ON postings")
+            for change in changes { try session.run("\(change)") }
+            return
+        }
+        try await place.opened { ledger in
+            try await ledger.write { connection in
+                try connection.execute("DROP TRIGGER postings_are_never_edited", [])
+                for change in changes { try connection.execute(change, []) }
+            }
         }
     }
 
