@@ -9,20 +9,52 @@ final class KeyMultiples: @unchecked Sendable {
     private let curve: OpaquePointer
     /// The same curve with the key as its generator.
     private let keyed: OpaquePointer
+    private let inversion: Inversion
 
     /// Nil if OpenSSL makes no such table.
     init?(of key: PublicKey) {
         guard let curve = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else { return nil }
-        guard let keyed = Self.group(generatedBy: key, curve) else {
+        guard let inversion = Inversion(modulo: EC_GROUP_get0_order(curve)),
+            let keyed = Self.group(generatedBy: key, curve)
+        else {
             EC_GROUP_free(curve)
             return nil
         }
-        (self.curve, self.keyed) = (curve, keyed)
+        (self.curve, self.keyed, self.inversion) = (curve, keyed, inversion)
     }
 
     deinit {
         EC_GROUP_free(keyed)
         EC_GROUP_free(curve)
+    }
+
+    /// The inverse modulo a prime number is the power with the number less two (Fermat). OpenSSL computes that in two
+    /// thirds of the time of `BN_mod_inverse`.
+    private final class Inversion {
+        private let (exponent, montgomery): (OpaquePointer, OpaquePointer)
+        private let modulus: OpaquePointer
+
+        /// - Parameter prime: must outlive it.
+        init?(modulo prime: OpaquePointer?) {
+            guard let prime, let exponent = BN_dup(prime) else { return nil }
+            guard let montgomery = BN_MONT_CTX_new(), let context = BN_CTX_new() else {
+                BN_free(exponent)
+                return nil
+            }
+            (self.exponent, self.montgomery, modulus) = (exponent, montgomery, prime)
+            defer { BN_CTX_free(context) }
+            guard BN_sub_word(exponent, 2) == 1, BN_MONT_CTX_set(montgomery, prime, context) == 1 else { return nil }
+        }
+
+        deinit {
+            BN_MONT_CTX_free(montgomery)
+            BN_free(exponent)
+        }
+
+        /// Replaces a number, which is not zero, with its inverse.
+        func invert(_ number: OpaquePointer, _ context: OpaquePointer) -> Bool {
+            BN_mod_exp_mont(number, number, exponent, modulus, context, montgomery) == 1
+        }
     }
 
     /// Every point except infinity generates the curve, whose order is a prime number.
@@ -55,7 +87,7 @@ final class KeyMultiples: @unchecked Sendable {
         }
         guard BN_is_zero(scratch.r) == 0, BN_is_zero(scratch.s) == 0, BN_cmp(scratch.r, order) < 0,
             BN_cmp(scratch.s, order) < 0, BN_bin2bn(digest, 32, scratch.first) != nil,
-            BN_mod_inverse(scratch.s, scratch.s, order, context) != nil,
+            inversion.invert(scratch.s, context),
             BN_mod_mul(scratch.first, scratch.first, scratch.s, order, context) == 1,
             BN_mod_mul(scratch.second, scratch.r, scratch.s, order, context) == 1,
             EC_POINT_mul(curve, scratch.sum, scratch.first, nil, nil, context) == 1,

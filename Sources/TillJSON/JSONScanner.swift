@@ -131,7 +131,9 @@ struct JSONScanner {
         var cursor = start
         var kind = Kind.string
         var mayHaveMarks = false
-        while cursor < end {
+        while true {
+            cursor = JSONText.firstSpecial(bytes, from: cursor, to: end)
+            guard cursor < end else { throw .unexpected }
             let unit = bytes[cursor]
             if unit == UInt8(ascii: "\"") {
                 position = cursor + 1
@@ -153,7 +155,6 @@ struct JSONScanner {
                 mayHaveMarks = true
             }
         }
-        throw .unexpected
     }
 
     private func escapeEnd(_ start: Int) throws(JSONError) -> Int {

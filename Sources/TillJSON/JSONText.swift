@@ -6,6 +6,11 @@ package enum JSONText {
         var index = 0
         let count = text.count
         while index < count {
+            if count - index >= 8 {
+                let found = eight(bytes, at: index) & highBits
+                index += found.trailingZeroBitCount >> 3
+                if found == 0 { continue }
+            }
             let first = bytes[index]
             if first < 0x80 {
                 index += 1
@@ -27,6 +32,31 @@ package enum JSONText {
             index += length
         }
         return true
+    }
+
+    private static let highBits: UInt64 = 0x8080_8080_8080_8080
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+
+    /// Eight bytes, the first one lowest.
+    private static func eight(_ bytes: UnsafePointer<UInt8>, at index: Int) -> UInt64 {
+        UInt64(littleEndian: UnsafeRawPointer(bytes + index).loadUnaligned(as: UInt64.self))
+    }
+
+    /// The first byte from `start` on that is a quote, a backslash, a control character or outside ASCII; `end` if
+    /// there is none. It reads eight bytes at a time: Apple's tokens are long strings without such bytes.
+    static func firstSpecial(_ bytes: UnsafePointer<UInt8>, from start: Int, to end: Int) -> Int {
+        var index = start
+        while end - index >= 8 {
+            let word = eight(bytes, at: index)
+            let (quotes, backslashes) = (word ^ (ones &* 0x22), word ^ (ones &* 0x5C))
+            // Sets the high bit of each byte that is below 0x20, zero, or 0x80 and above. A borrow starts at such a
+            // byte and can only mark bytes above it, so the lowest mark is right.
+            let found = ((word &- ones &* 0x20) | (quotes &- ones) | (backslashes &- ones) | word) & highBits
+            if found != 0 { return index + found.trailingZeroBitCount >> 3 }
+            index += 8
+        }
+        while index < end, bytes[index] != 0x22, bytes[index] != 0x5C, bytes[index] &- 0x20 < 0x60 { index += 1 }
+        return index
     }
 
     /// The string at a place that the scanner reported as a string.

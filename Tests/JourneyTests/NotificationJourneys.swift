@@ -145,7 +145,7 @@ import TillServer
     }
 
     /// A genuine ONE_TIME_CHARGE of a purchase for u1, as the emulator posts it.
-    private static func notification(_ shop: Shop, _ recorder: RequestRecorder) async throws -> String {
+    static func notification(_ shop: Shop, _ recorder: RequestRecorder) async throws -> String {
         let order = try await shop.openOrder(as: "u1")
         _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
         shop.intercept { request in

@@ -45,6 +45,28 @@ import TillTestDatabases
         }
     }
 
+    @Test("A customer's entitlements read none of their consumables, where the catalogue gives no right for one")
+    func pointsAreNotRead() async throws {
+        try await CountedShop.open(badges: false) { shop in
+            try await shop.subscribe(1)
+            for number in 2...9 { try await shop.buy(CountedShop.points, number) }
+            #expect(try await shop.entitlements() == ["pro"])
+            let count = try await shop.database.count { _ = try await shop.entitlements() }
+            #expect(count == CountingDatabase.Count(statements: 1, rows: 1))
+        }
+    }
+
+    @Test("A consumable keeps the entitlement of its grant when the catalogue gives it no more")
+    func keptEntitlement() async throws {
+        try await CountedShop.open { shop in
+            try await shop.buy(CountedShop.points, 1)
+            try await shop.buy(CountedShop.badge, 2)
+            let later = try shop.with(badges: false)
+            #expect(try await later.entitlements() == ["badge"])
+            #expect(try await later.database.count { _ = try await later.entitlements() }.rows == 1)
+        }
+    }
+
     @Test("A consumable that gives an entitlement is among a customer's entitlements, and one of points is not")
     func consumables() async throws {
         try await CountedShop.open { shop in
@@ -64,21 +86,28 @@ private struct CountedShop {
     let database: CountingDatabase
     private let server: Server
     private let issuer: Issuer
-    private let time = TestClock()
+    private let time: TestClock
 
-    static func open(_ use: (CountedShop) async throws -> Void) async throws {
-        try await withLedger { ledger in try await use(CountedShop(ledger)) }
+    /// - Parameter badges: whether the badge, a consumable, gives an entitlement.
+    static func open(badges: Bool = true, _ use: (CountedShop) async throws -> Void) async throws {
+        try await withLedger { ledger in
+            let time = TestClock()
+            let issuer = try Issuer.create(at: time.now, keys: Shop.receiptKeys) { RandomBytes.make(16) }
+            try await use(CountedShop(ledger, time, issuer, badges: badges))
+        }
     }
 
-    private init(_ ledger: any Database) throws {
+    /// Another server on the same ledger.
+    func with(badges: Bool) throws -> CountedShop { try CountedShop(database.base, time, issuer, badges: badges) }
+
+    private init(_ ledger: any Database, _ time: TestClock, _ issuer: Issuer, badges: Bool) throws {
         database = CountingDatabase(ledger)
-        let issuer = try Issuer.create(at: time.now, keys: Shop.receiptKeys) { RandomBytes.make(16) }
-        self.issuer = issuer
+        (self.time, self.issuer) = (time, issuer)
         func product(_ id: String, _ type: TillBilling.ProductType) -> CatalogProduct {
             CatalogProduct(
                 id: ProductID(id), type: type, names: LocalizedText(en: id, zh: id),
                 price: Money(amount: 600, currency: Currency("CNY")), points: id == Self.points ? ["points": 60] : [:],
-                entitlement: id == Self.points ? nil : id == Self.badge ? "badge" : "pro")
+                entitlement: id == Self.monthly ? "pro" : id == Self.badge && badges ? "badge" : nil)
         }
         let configuration = ServerConfiguration(
             catalog: Catalog(products: [

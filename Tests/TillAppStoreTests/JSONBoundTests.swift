@@ -36,4 +36,29 @@ struct JSONBoundTests {
         #expect(try JSONValue(decoding: text)["a"]?.number != nil)
         #expect(try JSONObject(Array(text.utf8)).has("a"))
     }
+
+    /// Bytes are read eight at a time, so each place in such a group and each length are tried.
+    @Test("A string's end and what it may not contain are found at any place", arguments: 0...17)
+    func places(count: Int) {
+        func string(_ middle: [UInt8]) -> [UInt8] {
+            Array("{\"a\":\"".utf8) + [UInt8](repeating: 0x61, count: count) + middle + Array("\"}".utf8)
+        }
+        for tail in 0...9 {
+            let rest = [UInt8](repeating: 0x7A, count: tail)
+            let allowed: [[UInt8]] = [
+                [0x5C, 0x22], [0x5C, 0x5C], [0xC3, 0xA9], [0xF0, 0x9F, 0x98, 0x80], [0x7F], [0x20],
+            ]
+            for special in allowed {
+                let value = (try? JSONObject(string(special + rest))).flatMap { try? $0.string("a") }
+                #expect(value?.utf8.count == count + tail + (special[0] == 0x5C ? 1 : special.count))
+            }
+            for control: UInt8 in [0x00, 0x0A, 0x1F] {
+                #expect(throws: JSONError.unexpected) { try JSONObject(string([control] + rest)) }
+            }
+            for wrong in [[0x80], [0xFF], [0xC3], [0xC0, 0xAF], [0xED, 0xA0, 0x80]] as [[UInt8]] {
+                #expect(throws: JSONError.invalidUTF8) { try JSONObject(string(wrong + rest)) }
+            }
+            #expect(throws: JSONError.unexpected) { try JSONObject(Array(string(rest).dropLast(2))) }
+        }
+    }
 }

@@ -26,9 +26,10 @@ struct EventRecorder {
     ///   - subject: what the event reports on besides the transaction, or instead of it.
     ///   - happensOnce: whether a subject has at most one such event.
     ///   - body: the data besides the transaction and the grant.
+    ///   - customer: the number of the user, if it is known.
     func record(
         type: String, user: UserID?, transaction: Int64? = nil, transfer: Int64? = nil, about subject: String? = nil,
-        happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant
+        happensOnce: Bool = false, body: [String: JSONValue] = [:], at now: Instant, customer: Int64? = nil
     ) throws {
         guard !isSilent else { return }
         var data = body
@@ -46,7 +47,7 @@ struct EventRecorder {
         if let subject { key.append(subject) }
         try insert(
             type: type, user: user, key: key, happensOnce: happensOnce, transaction: transaction, transfer: transfer,
-            data, at: now)
+            data, at: now, customer: customer)
     }
 
     /// `grant.created`, from the values that the caller has just inserted. Reading them back would cost as much again.
@@ -63,11 +64,11 @@ struct EventRecorder {
 
     private func insert(
         type: String, user: UserID?, key: [String], happensOnce: Bool, transaction: Int64?, transfer: Int64?,
-        _ data: [String: JSONValue], at now: Instant
+        _ data: [String: JSONValue], at now: Instant, customer: Int64?
     ) throws {
         try outbox.insert(
             type: type, user: user, key: key.joined(separator: ":"), happensOnce: happensOnce, transaction: transaction,
-            transfer: transfer, body: JSONValue.object(data).encoded(), at: now)
+            transfer: transfer, body: JSONValue.object(data).encoded(), at: now, customer: customer)
     }
 }
 

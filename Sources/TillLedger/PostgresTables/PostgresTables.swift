@@ -34,6 +34,12 @@ enum PostgresTables {
         CREATE INDEX orders_refunded_by_user ON orders (customer_id, row_id) WHERE status = 6;
         """
 
+    static let rightsIndices: StaticString = """
+        CREATE INDEX transactions_with_rights ON transactions (order_row_id)
+            WHERE order_row_id IS NOT NULL AND (coalesce(type, 0) <> 1 OR state = 3);
+        CREATE INDEX grants_with_entitlement ON grants (customer_id) WHERE entitlement IS NOT NULL;
+        """
+
     static let leases: StaticString = """
         CREATE TABLE leases (
             name TEXT COLLATE "C" PRIMARY KEY,

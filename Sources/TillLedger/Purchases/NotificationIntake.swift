@@ -2,7 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Apple's notifications: stored raw first, then processed like every purchase.
+/// Apple's notifications: stored raw, and processed like every purchase. Both are one commit if the purchase can be
+/// processed now; otherwise the notification is stored alone.
 extension Ledger {
     /// Stores a notification that Apple signed, whether Apple sent it or the server requested it, and processes it.
     ///
@@ -25,6 +26,9 @@ extension Ledger {
             // Stored even so, because Apple's sandbox does not send again (facts/notifications §2).
             return try await store(notification, payload: payload) != nil
         case .ours(let notification, let isRevocationUnknown):
+            if let purchase = purchase(of: notification, isRevocationUnknown: isRevocationUnknown) {
+                return try await take(purchase, of: notification, payload: payload, from: source)
+            }
             guard let rowID = try await store(notification, payload: payload) else { return false }
             // Storing is enough for Apple; `PendingNotifications` processes later what fails now.
             do {
@@ -34,6 +38,47 @@ extension Ledger {
             }
             return true
         }
+    }
+
+    /// Stores a notification and processes its purchase in one commit.
+    ///
+    /// - Returns: whether the notification was new.
+    private func take(
+        _ purchase: VerifiedPurchase, of notification: VerifiedNotification, payload: String,
+        from source: PurchaseSource
+    ) async throws -> Bool {
+        let (uuid, now) = (notification.id, clock())
+        do {
+            let outcome = try await intake.processor.process(
+                purchase, from: .apple(source), locking: [.notification(uuid)],
+                unless: NotificationTable.finding(uuid),
+                finishing: { outcome, connection in
+                    let rowID = try insert(notification, payload, .processed, outcome.sentence, at: now, connection)
+                    guard let rowID else { throw DatabaseError(.constraint, "notification \(uuid) is stored already") }
+                    try noteConsumptionRequest(rowID, notification, connection)
+                })
+            return outcome != nil
+        } catch let error as DatabaseError where error.mayHaveCommitted {
+            // Whether it is stored is unknown, so Apple has to send it again.
+            throw error
+        } catch {
+            // Storing is enough for Apple; `PendingNotifications` processes later what fails now.
+            guard try await store(notification, payload: payload) != nil else { return false }
+            workFailed("notification", notification.id, error)
+            return true
+        }
+    }
+
+    /// Nil if the notification has no transaction, or one that does not count on this server.
+    private func purchase(of notification: VerifiedNotification, isRevocationUnknown: Bool) -> VerifiedPurchase? {
+        guard verifier.accepts(notification.environment), let transaction = notification.transaction,
+            let token = notification.payload.data?.signedTransactionInfo
+        else { return nil }
+        let proof = PurchaseProof(
+            kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: isRevocationUnknown)
+        var purchase = VerifiedPurchase(transaction, proof)
+        purchase.renewal = notification.renewal
+        return purchase
     }
 
     /// Writes that a piece of work failed that is done again later.
@@ -62,12 +107,7 @@ extension Ledger {
             }
             return
         }
-        let renewal = notification.renewal
-        if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
-            let proof = PurchaseProof(
-                kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: isRevocationUnknown)
-            var purchase = VerifiedPurchase(transaction, proof)
-            purchase.renewal = renewal
+        if let purchase = purchase(of: notification, isRevocationUnknown: isRevocationUnknown) {
             _ = try await intake.processor.process(
                 purchase, from: .apple(source), locking: [.notification(notification.id)]
             ) { outcome, connection in
@@ -75,7 +115,7 @@ extension Ledger {
             }
             return
         }
-        if let renewal { try await intake.processor.recordRenewal(renewal) }
+        if let renewal = notification.renewal { try await intake.processor.recordRenewal(renewal) }
         try await database.write(locking: [.notification(notification.id)]) { connection in
             try finish(notification, rowID, "no transaction", connection)
         }
@@ -90,15 +130,20 @@ extension Ledger {
 
     /// - Returns: the row id; nil if the notification was already stored.
     private func store(_ notification: VerifiedNotification, payload: String) async throws -> Int64? {
-        let (environment, type, subtype) = (
-            notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
-        )
-        let (uuid, signedAt, now) = (notification.id, notification.signedDate, clock())
-        return try await database.write(locking: [.notification(uuid)]) { connection in
-            try NotificationTable(connection).insert(
-                uuid: uuid, environment: environment, type: type, subtype: subtype, signedAt: signedAt, at: now,
-                payload: payload)
+        let now = clock()
+        return try await database.write(locking: [.notification(notification.id)]) { connection in
+            try insert(notification, payload, .pending, "", at: now, connection)
         }
+    }
+
+    private func insert(
+        _ notification: VerifiedNotification, _ payload: String, _ state: NotificationTable.State, _ detail: String,
+        at now: Instant, _ connection: any Connection
+    ) throws -> Int64? {
+        try NotificationTable(connection).insert(
+            uuid: notification.id, environment: notification.environment, type: notification.type?.rawValue ?? "",
+            subtype: notification.subtype?.rawValue, signedAt: notification.signedDate, at: now, payload: payload,
+            state: state, detail: detail)
     }
 }
 

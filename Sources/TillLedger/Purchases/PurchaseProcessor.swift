@@ -53,22 +53,38 @@ package struct PurchaseProcessor: Sendable {
         _ purchase: VerifiedPurchase, from origin: PurchaseOrigin, locking keys: [LockKey] = [],
         finishing: (@Sendable (PurchaseOutcome, any Connection) throws -> Void)? = nil
     ) async throws -> PurchaseOutcome {
+        let outcome = try await process(purchase, from: origin, locking: keys, unless: nil, finishing: finishing)
+        guard let outcome else { preconditionFailure("every purchase has an outcome") }
+        return outcome
+    }
+
+    /// - Parameter done: if this query finds a row, the commit changes nothing.
+    /// - Returns: nil if it found one.
+    func process(
+        _ purchase: VerifiedPurchase, from origin: PurchaseOrigin, locking keys: [LockKey],
+        unless done: Statement?,
+        finishing: (@Sendable (PurchaseOutcome, any Connection) throws -> Void)?
+    ) async throws -> PurchaseOutcome? {
         let transaction = PaidTransaction(purchase)
         let inputs = inputs()
         // A purchase is priced by its catalogue permanently, so the ledger must record the catalogue first.
         _ = try await catalogs.record(in: database)
         let outcome = try await database.write(
             locking: Self.keys(of: transaction, from: origin) + keys,
-            reading: { Self.reads(of: transaction, purchase.proof, from: origin, terms.proofHeaders) }
-        ) { connection in
+            reading: {
+                [done].compactMap { $0 } + Self.reads(of: transaction, purchase.proof, from: origin, terms.proofHeaders)
+            }
+        ) { connection -> PurchaseOutcome? in
+            let inputs = inputs.begin()
+            if let done, try connection.first(done, { _ in true }) != nil { return nil }
             let outcome = try process(
-                transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
+                transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs, connection)
             try finishing?(outcome, connection)
             return outcome
         }
         inputs.finish()
         #if PLANTED_MISTAKES
-            if PlantedMistake.recordsEventApart.isPlanted, case .granted(let grant) = outcome {
+            if PlantedMistake.recordsEventApart.isPlanted, case .granted(let grant)? = outcome {
                 try await recordEventApart(of: grant)
             }
         #endif
@@ -128,9 +144,10 @@ package struct PurchaseProcessor: Sendable {
             recorder = try decide(transaction, proof, from: origin, inputs, connection)
         }
         let outcome = try recorder.record()
+        if !mayRelease, try begin(transaction, outcome, by: recorder, renewal, &chains, connection) { return outcome }
         let given =
             mayRelease ? try processWaiting(for: [transaction], origin.source, &chains, inputs, connection) : []
-        let links = try chains.list(transaction)
+        let links = try chains.list(transaction, recorder.recordedRowID ?? recorder.stored?.rowID)
         let moved = try align(chainOf: transaction, knowing: links, origin.source, inputs, connection)
         if !moved.isEmpty { chains.forgetLinks() }
         try recordReplacedTime(
@@ -143,6 +160,25 @@ package struct PurchaseProcessor: Sendable {
         try remind(
             about: processed, and: changed, isWhole: !isAlone, ownerOf: { chains.owner(of: $0) }, now, connection)
         return outcome
+    }
+
+    /// Finishes the commit of a purchase that begins a subscription and that nothing waits for: the chain has no other
+    /// period to align, and its owner no reminder of it to move.
+    ///
+    /// - Returns: whether it was one.
+    private func begin(
+        _ transaction: PaidTransaction, _ outcome: PurchaseOutcome, by recorder: PurchaseRecorder,
+        _ renewal: SignedRenewal?, _ chains: inout SubscriptionChanges, _ connection: any Connection
+    ) throws -> Bool {
+        guard case .granted(let grant) = outcome, let rowID = recorder.recordedRowID, recorder.stored == nil,
+            transaction.id == transaction.originalID, !transaction.isRenewal,
+            transaction.terms.type == .autoRenewable,
+            let begun = try chains.begin(
+                transaction, rowID, grant, renewal, customer: recorder.context.number(of: grant.userID))
+        else { return false }
+        try Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
+            .begin(begun, of: grant.userID, in: transaction.environment, at: recorder.now)
+        return true
     }
 
     /// Reads the facts of a purchase and decides.

@@ -43,6 +43,11 @@ package struct SubscriptionRights {
         add(original, history.entries, history.others, history.chains.values.first?.renewal, at: now, catalog)
     }
 
+    /// The rights of a subscription that begins now.
+    init(_ begun: SubscriptionChanges.BegunSubscription, at now: Instant, catalog: Catalog) {
+        add(begun.entry.originalID, [begun.entry], [], begun.renewal, at: now, catalog)
+    }
+
     /// - Parameters:
     ///   - own: the user's periods, oldest first.
     ///   - others: the periods of the same chain that the user does not own.

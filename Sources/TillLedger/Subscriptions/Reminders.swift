@@ -32,6 +32,16 @@ package struct Reminders {
             scheduled, to: Rights.sorted(rights.rights).filter(\.isAllowed), of: user, in: environment, at: now)
     }
 
+    /// Sets the reminders of a subscription that this commit has begun: there are none yet.
+    func begin(
+        _ begun: SubscriptionChanges.BegunSubscription, of user: UserID, in environment: StoreEnvironment,
+        at now: Instant
+    ) throws {
+        connection.lock([.customer(user)])
+        let rights = SubscriptionRights(begun, at: now, catalog: catalogs.current)
+        try change([], to: Rights.sorted(rights.rights).filter(\.isAllowed), of: user, in: environment, at: now)
+    }
+
     private func change(
         _ stored: [ReminderTable.Stored], to active: [Right], of user: UserID, in environment: StoreEnvironment,
         at now: Instant

@@ -56,6 +56,38 @@ struct SubscriptionChanges {
         return try recorders[index].listFirst(rowID)
     }
 
+    /// Lists a transaction that this commit has granted, if its chain is watched and has no list: there are no other
+    /// periods.
+    ///
+    /// - Parameters:
+    ///   - renewal: renewal information that came beside it; recorded in the same statement.
+    ///   - customer: the number of the owner, if it is known.
+    /// - Returns: what the owner's reminders follow from; nil if it did nothing.
+    mutating func begin(
+        _ transaction: PaidTransaction, _ rowID: Int64, _ grant: Grant, _ renewal: SignedRenewal?, customer: Int64?
+    ) throws -> BegunSubscription? {
+        guard let index = index(transaction.originalID, transaction.environment) else { return nil }
+        if let renewal {
+            let isOfChain = renewal.info.originalTransactionID == transaction.originalID
+            guard isOfChain, renewal.info.environment == transaction.environment else { return nil }
+        }
+        guard try recorders[index].begin(with: rowID, transaction.period, of: grant.userID, renewal),
+            let begun = recorders[index].begun
+        else { return nil }
+        _ = try recorders[index].recordEvents(customer: customer)
+        return BegunSubscription(
+            entry: PurchaseHistory.Entry(
+                rowID: rowID, originalID: transaction.originalID, period: transaction.period,
+                quantity: transaction.quantity, isRevoked: false, entitlement: grant.entitlement, deviceID: nil,
+                subscription: begun.rowID), renewal: begun.renewal)
+    }
+
+    /// The only period of a chain that a commit begins, without its device.
+    struct BegunSubscription {
+        let entry: PurchaseHistory.Entry
+        let renewal: RenewalTerms?
+    }
+
     /// Call after something has changed the owners of periods that are listed.
     mutating func forgetLinks() {
         for index in recorders.indices { recorders[index].links = nil }

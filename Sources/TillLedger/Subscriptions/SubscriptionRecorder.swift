@@ -13,6 +13,8 @@ struct SubscriptionRecorder {
     private var stored: SubscriptionTable.Stored?
     /// The periods after the last one was listed; nil if they have to be read.
     var links: [SubscriptionTable.Link]?
+    /// The only period of a chain that this commit begins, and its owner.
+    private var first: (period: PaidPeriod, owner: UserID)?
     /// Each customer's subscription before.
     private let before: [UserID: Change]
 
@@ -55,6 +57,23 @@ struct SubscriptionRecorder {
         return true
     }
 
+    /// The same for a transaction that this commit has granted, with the renewal information that came beside it.
+    mutating func begin(
+        with rowID: Int64, _ period: PaidPeriod, of owner: UserID, _ renewal: SignedRenewal?
+    ) throws -> Bool {
+        guard stored == nil else { return false }
+        let renewal = renewal.flatMap { signed in RenewalTerms(signed.info).map { (terms: $0, proof: signed.proof) } }
+        let made = try table.insert(originalID, in: environment, at: now, renewal: renewal)
+        try table.add(transaction: rowID, to: made.rowID)
+        (stored, first) = (made, (period, owner))
+        return true
+    }
+
+    /// The subscription of the chain's only owner, if this commit has begun the chain.
+    var begun: (renewal: RenewalTerms?, rowID: Int64)? {
+        first == nil ? nil : stored.map { ($0.renewal, $0.rowID) }
+    }
+
     /// Records renewal information, if it is newer than the recorded one.
     mutating func store(_ renewal: SignedRenewal) throws {
         guard let terms = RenewalTerms(renewal.info) else { return }
@@ -74,10 +93,11 @@ struct SubscriptionRecorder {
     /// Writes an event for each customer whose subscription was changed by new data from Apple. Time-based expiry is
     /// emitted elsewhere, and a loss to another customer is reported by the grant's own event.
     ///
+    /// - Parameter customer: the number of the owner of a chain that this commit has begun, if it is known.
     /// - Returns: the customers whose subscription changed, including those who own nothing of the chain any more.
-    func recordEvents() throws -> [UserID] {
+    func recordEvents(customer: Int64? = nil) throws -> [UserID] {
         guard let stored else { return [] }
-        let after = Self.states(try links ?? table.links(of: stored.rowID), stored.renewal, now)
+        let after = try states(stored)
         var changed = before.keys.filter { after[$0] == nil }.sorted { $0.text < $1.text }
         for (user, subscription) in after.sorted(by: { $0.key.text < $1.key.text })
         where before[user] != Change(subscription) {
@@ -85,9 +105,18 @@ struct SubscriptionRecorder {
             try EventRecorder(connection).record(
                 type: "subscription.updated", user: user,
                 about: "\(environment.rawValue):\(originalID.text):\(user)",
-                body: EventBody.subscription(subscription, of: originalID, in: environment), at: now)
+                body: EventBody.subscription(subscription, of: originalID, in: environment), at: now,
+                customer: first == nil ? nil : customer)
         }
         return changed
+    }
+
+    private func states(_ stored: SubscriptionTable.Stored) throws -> [UserID: Subscription] {
+        guard let first else {
+            return Self.states(try links ?? table.links(of: stored.rowID), stored.renewal, now)
+        }
+        let state = Subscription([first.period], among: [first.period], renewal: stored.renewal, at: now)
+        return state.map { [first.owner: $0] } ?? [:]
     }
 
     /// Each customer's subscription in this chain.

@@ -1,7 +1,7 @@
 import TillBilling
 import TillSQL
 
-/// `notifications`: Apple's notifications, stored raw before they are processed.
+/// `notifications`: Apple's notifications, stored raw, also before they can be processed.
 public struct NotificationTable {
     private static let columns: Columns = "uuid, type, subtype, received_at, state, detail, payload"
 
@@ -29,17 +29,21 @@ public struct NotificationTable {
     /// Stores a notification; nil if one with this UUID is already stored.
     public func insert(
         uuid: String, environment: StoreEnvironment, type: String, subtype: String?, signedAt: Instant?, at: Instant,
-        payload: String
+        payload: String, state: State = .pending, detail: String = ""
     ) throws -> Int64? {
         try connection.insertIfNew(
             """
             INSERT INTO notifications (\(Self.columns), environment, signed_at) \
-            VALUES (?1, ?2, ?3, ?4, 0, '', ?5, ?6, ?7) ON CONFLICT (uuid) DO NOTHING
+            VALUES (\(marks: 9)) ON CONFLICT (uuid) DO NOTHING
             """,
             [
-                .text(uuid), .text(type), .optional(subtype), .instant(at), .text(payload), environment.column,
-                .optional(signedAt?.milliseconds),
+                .text(uuid), .text(type), .optional(subtype), .instant(at), .integer(state.rawValue), .text(detail),
+                .text(payload), environment.column, .optional(signedAt?.milliseconds),
             ])
+    }
+
+    static func finding(_ uuid: String) -> Statement {
+        Statement("SELECT 1 AS found FROM notifications WHERE uuid = ?1", [.text(uuid)])
     }
 
     public func mark(_ rowID: Int64, _ state: State, detail: String) throws {

@@ -50,29 +50,14 @@ public struct PurchaseHistory {
     /// entitlement are not included. Purchases now owned by another user are omitted, and purchases transferred to this
     /// user are included.
     ///
-    /// One query reads the index of the user's orders and then, for each transaction, the rows of its grant and its
-    /// subscription. The plus signs keep SQLite on those indices; an index on the environment would read the whole
-    /// table. The `CASE` keeps it from searching a subscription for every consumable.
+    /// One query reads the index of the user's orders and, for each transaction that may give a right, its row and the
+    /// rows of its grant and its subscription. A granted consumable may give one only by its grant, which has an index,
+    /// or by the catalogue: if that gives a right for a consumable, the query reads all of the user's transactions.
     func list(of user: UserID, in environment: StoreEnvironment, limit: Int, catalog: Catalog) throws -> List {
         var list = List()
+        let readsAll = catalog.products.contains { $0.type == .consumable && $0.right != nil }
         list.entries = try connection.query(
-            """
-            SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
-            \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
-            CASE WHEN t.id = t.original_id THEN (SELECT count(*) FROM subscription_periods p WHERE \
-            p.subscription_row_id = s.row_id) END AS period_count FROM orders o CROSS JOIN transactions t ON \
-            t.order_row_id = o.row_id LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s \
-            ON s.environment = t.environment AND s.original_id = CASE WHEN coalesce(t.type, 3) = 3 THEN t.original_id \
-            END WHERE o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND NOT EXISTS \
-            (SELECT 1 FROM grant_owners h WHERE h.grant_row_id = t.row_id) UNION ALL SELECT t.row_id, t.state, \
-            g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), \
-            s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), CASE WHEN t.id = t.original_id THEN \
-            (SELECT count(*) FROM subscription_periods p WHERE p.subscription_row_id = s.row_id) END AS period_count \
-            FROM grant_owners h CROSS JOIN transactions t ON t.row_id = h.grant_row_id LEFT JOIN orders o ON \
-            o.row_id = t.order_row_id LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s \
-            ON s.environment = t.environment AND s.original_id = CASE WHEN coalesce(t.type, 3) = 3 THEN t.original_id \
-            END WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2
-            """, [.text(user.text), environment.column]
+            readsAll ? Self.listingAll : Self.listing, [.text(user.text), environment.column]
         ) { row -> Entry? in
             if row.optionalInteger("type") == 1, row.isNull("entitlement"),
                 catalog[ProductID(row.text("product"))]?.right == nil
@@ -93,6 +78,53 @@ public struct PurchaseHistory {
         list.sort()
         return list
     }
+
+    // The plus signs keep SQLite on the indices by user and by order; an index on the environment would read the whole
+    // table. The `CASE` keeps it from searching a subscription for every consumable. PostgreSQL and SQLite find the
+    // index `transactions_with_rights` by its own condition.
+    static let listing: SQL = """
+        SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
+        \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
+        \(periodCount) AS period_count FROM orders o CROSS JOIN transactions t ON t.order_row_id = o.row_id LEFT JOIN \
+        grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s ON \(ofSubscription) WHERE \
+        o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND (coalesce(t.type, 0) <> 1 OR \
+        t.state = 3) AND NOT EXISTS (SELECT 1 FROM grant_owners h WHERE h.grant_row_id = t.row_id) UNION ALL SELECT \
+        t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
+        \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
+        \(periodCount) AS period_count FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id \
+        CROSS JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN subscriptions s ON \(ofSubscription) WHERE \
+        g.customer_id = \(customer: 1) AND g.entitlement IS NOT NULL AND +t.environment = ?2 AND +t.state = 1 AND \
+        t.type = 1 AND o.customer_id = \(customer: 1) AND NOT EXISTS (SELECT 1 FROM grant_owners h WHERE \
+        h.grant_row_id = t.row_id) UNION ALL SELECT t.row_id, t.state, g.entitlement, o.device, \
+        \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \
+        \(SubscriptionTable.renewal, of: "s"), \(periodCount) AS period_count FROM grant_owners h CROSS JOIN \
+        transactions t ON t.row_id = h.grant_row_id LEFT JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN grants g \
+        ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s ON \(ofSubscription) WHERE h.customer_id = \
+        \(customer: 1) AND +h.environment = ?2 AND (coalesce(t.type, 0) <> 1 OR t.state <> 1 OR g.entitlement IS NOT \
+        NULL)
+        """
+
+    static let listingAll: SQL = """
+        SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
+        \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
+        \(periodCount) AS period_count FROM orders o CROSS JOIN transactions t ON t.order_row_id = o.row_id LEFT JOIN \
+        grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s ON \(ofSubscription) WHERE \
+        o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND NOT EXISTS (SELECT 1 FROM \
+        grant_owners h WHERE h.grant_row_id = t.row_id) UNION ALL SELECT t.row_id, t.state, g.entitlement, o.device, \
+        \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \
+        \(SubscriptionTable.renewal, of: "s"), \(periodCount) AS period_count FROM grant_owners h CROSS JOIN \
+        transactions t ON t.row_id = h.grant_row_id LEFT JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN grants g \
+        ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s ON \(ofSubscription) WHERE h.customer_id = \
+        \(customer: 1) AND +h.environment = ?2
+        """
+
+    private static let periodCount: Columns = """
+        CASE WHEN t.id = t.original_id THEN (SELECT count(*) FROM subscription_periods p WHERE p.subscription_row_id = \
+        s.row_id) END
+        """
+    private static let ofSubscription: Columns = """
+        s.environment = t.environment AND s.original_id = CASE WHEN coalesce(t.type, 3) = 3 THEN t.original_id END
+        """
 
     /// The same for one subscription, by the list of its periods: however much else the user owns.
     func list(

@@ -15,6 +15,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.imports], [PostgresTables.imports]),
             Schema.migration([Schema.accountTokenLog], [PostgresTables.accountTokenLog]),
             Schema.migration([Schema.commitMarks], [PostgresTables.commitMarks]),
+            Schema.migration([Schema.rightsIndices], [PostgresTables.rightsIndices]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -65,6 +66,14 @@ public enum Schema {
         CREATE INDEX orders_by_phone ON orders (coalesce(phone, device), row_id)
             WHERE coalesce(phone, device) IS NOT NULL;
         CREATE INDEX orders_refunded_by_user ON orders (customer_id, row_id) WHERE status = 6;
+        """
+
+    /// What may give a right: a purchase of points alone writes to neither index, and a customer's rights are read
+    /// without their purchases of points (`PurchaseHistory`).
+    static let rightsIndices: StaticString = """
+        CREATE INDEX transactions_with_rights ON transactions (order_row_id)
+            WHERE order_row_id IS NOT NULL AND (coalesce(type, 0) <> 1 OR state = 3);
+        CREATE INDEX grants_with_entitlement ON grants (customer_id) WHERE entitlement IS NOT NULL;
         """
 
     /// Work that one server at a time does, where several share the database. Each new holder gets the next term.

@@ -84,18 +84,39 @@ public struct SubscriptionTable {
     }
 
     /// Creates the row of a subscription that the ledger does not know.
-    public func insert(_ original: TransactionID, in environment: StoreEnvironment, at: Instant) throws -> Stored {
-        let values = [environment.column, .text(original.text), .instant(at)]
-        if let rowID = try connection.drawKey(of: "subscriptions") {
-            try connection.write(
-                "INSERT INTO subscriptions (environment, original_id, updated_at, row_id) VALUES (\(marks: 4))",
-                values + [.integer(rowID)])
-            return Stored(rowID: rowID, renewal: nil)
+    ///
+    /// - Parameter renewal: Apple's renewal information with its original signed bytes.
+    public func insert(
+        _ original: TransactionID, in environment: StoreEnvironment, at: Instant,
+        renewal: (terms: RenewalTerms, proof: [UInt8])? = nil
+    ) throws -> Stored {
+        var values = [environment.column, .text(original.text), .instant(at)]
+        if let renewal { values += Self.values(renewal.terms) + [.blob(renewal.proof)] }
+        let rowID: Int64
+        if let key = try connection.drawKey(of: "subscriptions") {
+            rowID = key
+            let inserting = renewal == nil ? Self.insertingUnderKey : Self.insertingRenewedUnderKey
+            try connection.write(inserting, values + [.integer(key)])
+        } else {
+            rowID = try connection.insert(renewal == nil ? Self.inserting : Self.insertingRenewed, values)
         }
-        let rowID = try connection.insert(
-            "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?1, ?2, ?3)", values)
-        return Stored(rowID: rowID, renewal: nil)
+        return Stored(rowID: rowID, renewal: renewal?.terms)
     }
+
+    private static let inserting: SQL = """
+        INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (\(marks: 3))
+        """
+    private static let insertingUnderKey: SQL = """
+        INSERT INTO subscriptions (environment, original_id, updated_at, row_id) VALUES (\(marks: 4))
+        """
+    private static let insertingRenewed: SQL = """
+        INSERT INTO subscriptions (environment, original_id, updated_at, \(renewal), renewal_proof) VALUES \
+        (\(marks: 17))
+        """
+    private static let insertingRenewedUnderKey: SQL = """
+        INSERT INTO subscriptions (environment, original_id, updated_at, \(renewal), renewal_proof, row_id) VALUES \
+        (\(marks: 18))
+        """
 
     /// Lists a transaction as one of the subscription's; a repetition changes nothing.
     public func add(transaction: Int64, to subscription: Int64) throws {
@@ -117,15 +138,20 @@ public struct SubscriptionTable {
             = ?9, renewal_at = ?10, renewal_offer_type = ?11, renewal_offer_id = ?12, renewal_offer_discount = ?13, \
             renewal_proof = ?14, updated_at = ?15 WHERE row_id = ?16
             """,
-            [
-                .instant(renewal.signedAt), .optional(renewal.productID?.text), .optional(renewal.autoRenews),
-                .optional(renewal.isInBillingRetry), .optional(renewal.graceUntil?.milliseconds),
-                .optional(renewal.expirationIntent.map { Int64($0) }),
-                .optional(renewal.priceIncrease.map { Int64($0) }), .optional(renewal.price?.amount),
-                .optional(renewal.price?.currency.text), .optional(renewal.renewsAt?.milliseconds),
-                .optional(renewal.offer.map { Int64($0.type) }), .optional(renewal.offer?.id),
-                .optional(renewal.offer?.discount), .blob(proof), .instant(at), .integer(subscription),
-            ])
+            Self.values(renewal) + [.blob(proof), .instant(at), .integer(subscription)])
+    }
+
+    /// The values of the columns `renewal`.
+    private static func values(_ renewal: RenewalTerms) -> [SQLValue] {
+        [
+            .instant(renewal.signedAt), .optional(renewal.productID?.text), .optional(renewal.autoRenews),
+            .optional(renewal.isInBillingRetry), .optional(renewal.graceUntil?.milliseconds),
+            .optional(renewal.expirationIntent.map { Int64($0) }),
+            .optional(renewal.priceIncrease.map { Int64($0) }), .optional(renewal.price?.amount),
+            .optional(renewal.price?.currency.text), .optional(renewal.renewsAt?.milliseconds),
+            .optional(renewal.offer.map { Int64($0.type) }), .optional(renewal.offer?.id),
+            .optional(renewal.offer?.discount),
+        ]
     }
 
     /// The original bytes of the stored renewal information.

@@ -247,7 +247,7 @@ import TillLedger
             let cut = try await imports.work.begin(file, by: "till")
             _ = try await imports.work.record(ImportShop.entries([rows[0]]), into: cut, by: "till")
             // A run that is killed has perhaps recorded rows that it has not counted.
-            try await shop.ledger.write { try $0.execute("UPDATE imports SET imported = 0", []) }
+            _ = try await shop.ledger.write { try $0.execute("UPDATE imports SET imported = 0", []) }
             let (run, ended) = try await imports.move(rows, as: .transactions)
             #expect(run.id == cut.id && run.imported == 2)
             #expect(ended == ImportShop.Ended(imported: 1, unchanged: 1))
