@@ -10,6 +10,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case form
     /// Compressed proofs as a file holds them.
     case stored
+    /// ES256 signatures, checked with a table of the key's multiples.
+    case signature
 
     /// - Throws: `PropertyError`.
     func check(_ input: [UInt8], _ bench: FuzzBench) throws(PropertyError) {
@@ -21,6 +23,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
             try BodyProperties.check(input)
         case .form: try FormProperties.check(input)
         case .stored: try StoredProofProperties.check(input)
+        case .signature: try SignatureProperties.check(input)
         }
     }
 }

@@ -18,6 +18,7 @@ struct SeedCorpus {
         addTexts()
         addForms()
         try addStored()
+        addSignatures()
     }
 
     /// Writes `corpus` and `authority` into the package's folder `Fuzz`.
@@ -141,6 +142,15 @@ struct SeedCorpus {
     }
 
     /// Compressed proofs under the header of `StoredProofProperties`, and payloads to compress.
+    /// One for each key; the altered bit moves from r to s.
+    private mutating func addSignatures() {
+        for key in 0..<8 {
+            var altered = [UInt8](repeating: 0, count: 64)
+            altered[key * 9] = 1 << UInt8(key)
+            add(.signature, "key-\(key)", [UInt8(key * 9)] + altered + Array("message \(key)".utf8))
+        }
+    }
+
     private mutating func addStored() throws(SigningError) {
         let header = StoredProofProperties.header
         for (name, payload) in [("transaction", SamplePayloads.transaction), ("revoked", SamplePayloads.revoked)] {

@@ -13,7 +13,7 @@ enum CorpusFilter {
 
     private static func isWhole(_ input: [UInt8], _ target: FuzzTarget?) -> Bool {
         switch (target, input.first) {
-        case (.json, _), (.form, _), (.stored, _): true
+        case (.json, _), (.form, _), (.stored, _), (.signature, _): true
         case (.token, UInt8(ascii: "{")):
             (try? JSONValue(decoding: input.split(separator: 0, maxSplits: 1).last ?? [])) != nil
         case (.token, _): CompactToken(input) != nil

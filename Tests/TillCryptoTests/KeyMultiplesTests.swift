@@ -86,6 +86,44 @@ struct KeyMultiplesTests {
         }
     }
 
+    /// The generator as a key: its private number is 1, so with k = 1 a signature is (x, hash + x).
+    @Test("The key's part of the sum may be the generator's part or its negation")
+    func meetingParts() throws {
+        let curve: [UInt8] = [0x06, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7]
+        let algorithm = DERWriter.sequence([0x06, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1], curve)
+        let point = [4] + Self.generator.x + Self.generator.y
+        let key = try #require(PublicKey(der: DERWriter.sequence(algorithm, [0x03, 66, 0] + point)))
+        let multiples = try #require(KeyMultiples(of: key))
+        let scratch = try #require(KeyMultiples.Scratch(for: multiples))
+        func accepts(_ signature: [UInt8], _ digest: [UInt8]) -> Bool {
+            digest.withUnsafeBufferPointer { digest in
+                digest.baseAddress.map { multiples.accepts(signature, of: $0, scratch) } ?? false
+            }
+        }
+        let x = Self.generator.x
+        let twice = combine(x, x, 1)
+        #expect(accepts(x + twice, x), "both parts are the half of the generator")
+        #expect(!accepts(x + twice, combine(x, [UInt8](repeating: 0, count: 31) + [1], 1)))
+        let negated = combine(Self.order, x, -1)
+        for s in [x, twice, negated] {
+            #expect(!accepts(x + s, negated), "the sum of the parts is infinity")
+        }
+        let zero = [UInt8](repeating: 0, count: 32)
+        #expect(accepts(x + x, zero), "the generator's part is infinity")
+        #expect(accepts(x + x, Self.order), "a hash counts modulo the order")
+    }
+
+    private static let generator: (x: [UInt8], y: [UInt8]) = (
+        [
+            0x6B, 0x17, 0xD1, 0xF2, 0xE1, 0x2C, 0x42, 0x47, 0xF8, 0xBC, 0xE6, 0xE5, 0x63, 0xA4, 0x40, 0xF2, 0x77, 0x03,
+            0x7D, 0x81, 0x2D, 0xEB, 0x33, 0xA0, 0xF4, 0xA1, 0x39, 0x45, 0xD8, 0x98, 0xC2, 0x96,
+        ],
+        [
+            0x4F, 0xE3, 0x42, 0xE2, 0xFE, 0x1A, 0x7F, 0x9B, 0x8E, 0xE7, 0xEB, 0x4A, 0x7C, 0x0F, 0x9E, 0x16, 0x2B, 0xCE,
+            0x33, 0x57, 0x6B, 0x31, 0x5E, 0xCE, 0xCB, 0xB6, 0x40, 0x68, 0x37, 0xBF, 0x51, 0xF5,
+        ]
+    )
+
     @Test("A verifier gets a table after many checks, in one of its threads, and goes on to tell signatures apart")
     func manyChecks() async throws {
         let key = try PrivateKey.generate(.p256)
