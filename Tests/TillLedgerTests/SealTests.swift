@@ -240,11 +240,11 @@ import TillTestDatabases
                 ),
             ]
             for (change, back) in changes {
-                try await database.write { try $0.execute(change, []) }
+                _ = try await database.write { try $0.execute(change, []) }
                 let found = try await Self.audit(database).violations
                 #expect(found.map(\.about) == ["seal 1"], "\(change): \(found.map(\.text.en))")
                 #expect(found.first?.text.en.contains("of customers 1–3 does not match") == true)
-                try await database.write { try $0.execute(back, []) }
+                _ = try await database.write { try $0.execute(back, []) }
                 #expect(try await Self.audit(database).violations.isEmpty)
             }
         }

@@ -84,6 +84,27 @@ import TillTestDatabases
         }
     }
 
+    @Test(
+        "A commit gives positions to so many events as it is told, however many wait", arguments: LedgerDatabase.each)
+    func parts(_ database: LedgerDatabase) async throws {
+        try await withLedger(on: database) { ledger in
+            try await ledger.write { connection in
+                for number in 0..<25 {
+                    try EventRecorder(connection).record(type: "a.b", user: UserID("u\(number % 3)"), at: Self.now)
+                }
+            }
+            var counts: [Int] = []
+            while try await ledger.write({ try OutboxTable($0).place(limit: 10) }) {
+                counts.append(try await ledger.read { try OutboxTable($0).list(after: 0, limit: 100).count })
+            }
+            #expect(counts == [10, 20])
+            let events = try await ledger.read { try OutboxTable($0).list(after: 0, limit: 100) }
+            #expect(events.map(\.position) == Array(1...25) as [Int64])
+            let sequences: [Int64?] = (0..<25).map { Int64($0 / 3 + 1) }
+            #expect(events.map(\.userSequence) == sequences)
+        }
+    }
+
     @Test("However many events have no user, half of the places go to events of users", arguments: LedgerDatabase.each)
     func fairness(_ database: LedgerDatabase) async throws {
         try await withLedger(on: database) { ledger in

@@ -45,7 +45,7 @@ public struct LedgerRestore: Sendable {
     private func placeAllEvents() async throws {
         while try await database.write(
             locking: [.ledger("feed")],
-            { connection in try OutboxTable(connection).place(limit: Ledger.placedTogether) })
+            { connection in try OutboxTable(connection).place(limit: Ledger.placedInOneCommit) })
         {}
     }
 

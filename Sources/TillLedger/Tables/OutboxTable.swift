@@ -90,7 +90,9 @@ public struct OutboxTable {
     /// Gives the next positions to committed events without one. Runs alone, under the lock key of the feed.
     ///
     /// A user's events keep the order of their numbers: each is sorted by the greatest row id among it and the user's
-    /// earlier events.
+    /// earlier events, and waits for the one before it.
+    /// - Parameter limit: how many are read at least, those with the lowest row ids: the cost of a call does not grow
+    ///   with the number that wait.
     /// - Returns: whether there may be more.
     public func place(limit: Int) throws -> Bool {
         #if PLANTED_MISTAKES
@@ -104,21 +106,41 @@ public struct OutboxTable {
                 return false
             }
         #endif
-        let placed = try connection.execute(
-            """
-            INSERT INTO event_positions (position, event_row_id) SELECT (SELECT coalesce(max(p.position), 0) FROM \
-            event_positions p) + row_number() OVER (ORDER BY w.turn, w.user_sequence, w.row_id), w.row_id FROM \
-            (SELECT o.row_id, o.user_sequence, max(o.row_id) OVER (PARTITION BY coalesce(o.customer_id, \
-            -o.row_id) ORDER BY o.user_sequence) AS turn FROM unplaced_events u JOIN outbox o ON o.row_id = \
-            u.event_row_id ORDER BY turn, o.user_sequence LIMIT ?1) w
-            """, [.integer(Int64(limit))])
-        try connection.write(
-            """
-            DELETE FROM unplaced_events WHERE EXISTS (SELECT 1 FROM event_positions p WHERE p.event_row_id = \
-            unplaced_events.event_row_id)
-            """, [])
-        return placed == limit
+        var limit = Int64(limit)
+        while let (last, count) = try lowestUnplaced(limit) {
+            let placed = try connection.execute(Self.placing, [.integer(last)])
+            try connection.write(
+                """
+                DELETE FROM unplaced_events WHERE event_row_id <= ?1 AND EXISTS (SELECT 1 FROM event_positions p \
+                WHERE p.event_row_id = unplaced_events.event_row_id)
+                """, [.integer(last)])
+            if placed > 0 || count < limit { return count == limit }
+            // All of them wait for events with greater row ids.
+            limit *= 2
+        }
+        return false
     }
+
+    /// The last of the lowest row ids without a position, and how many these are; nil if there are none.
+    private func lowestUnplaced(_ limit: Int64) throws -> (last: Int64, count: Int64)? {
+        try connection.first(
+            """
+            SELECT max(f.event_row_id) AS last, count(*) AS count FROM (SELECT event_row_id FROM unplaced_events \
+            ORDER BY event_row_id LIMIT ?1) f
+            """, [.integer(limit)]
+        ) { row in row.optionalInteger("last").map { ($0, row.integer("count")) } } ?? nil
+    }
+
+    private static let placing: SQL = """
+        INSERT INTO event_positions (position, event_row_id) SELECT (SELECT coalesce(max(p.position), 0) FROM \
+        event_positions p) + row_number() OVER (ORDER BY w.turn, w.user_sequence, w.row_id), w.row_id FROM \
+        (SELECT o.row_id, o.user_sequence, max(o.row_id) OVER (PARTITION BY coalesce(o.customer_id, -o.row_id) \
+        ORDER BY o.user_sequence) AS turn, max(CASE WHEN o.user_sequence > 1 AND EXISTS (SELECT 1 FROM outbox q JOIN \
+        unplaced_events v ON v.event_row_id = q.row_id WHERE q.customer_id = o.customer_id AND q.user_sequence = \
+        o.user_sequence - 1 AND q.row_id > ?1) THEN 1 ELSE 0 END) OVER (PARTITION BY coalesce(o.customer_id, \
+        -o.row_id) ORDER BY o.user_sequence) AS waits FROM unplaced_events u JOIN outbox o ON o.row_id = \
+        u.event_row_id WHERE u.event_row_id <= ?1) w WHERE w.waits = 0
+        """
 
     // MARK: Reading
 

@@ -10,6 +10,16 @@ import TillThreads
 @testable import TillServer
 
 @Suite("Webhook deliveries") struct WebhookDeliveryTests {
+    @Test("A pass gives all events their positions, however many came in a second")
+    func backlog() async throws {
+        try await WebhookReceiver.open([]) { receiver in
+            for _ in 0..<Ledger.placedTogether / 4 + 1 { try await receiver.happen("u1", "u2", nil, "u3") }
+            try await WebhookDeliveries(receiver.server).deliverAll()
+            let waits = try await receiver.ledger.read { try OutboxTable($0).hasUnplaced() }
+            #expect(!waits)
+        }
+    }
+
     @Test("Every event is pushed once, in order, with everything that a receiver needs to verify it")
     func pushed() async throws {
         try await WebhookReceiver.open { receiver in
