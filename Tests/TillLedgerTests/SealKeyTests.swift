@@ -57,7 +57,7 @@ import TillTestDatabases
             let ledger = try SealTests.ledger(database)
             try await SealTests.enter([1], in: database)
             let token = UniqueID(bytes: [UInt8](repeating: 3, count: 16))!
-            try await database.write { connection in
+            _ = try await database.write { connection in
                 try connection.execute(
                     "INSERT INTO account_tokens (token, customer_id, since) VALUES (?1, 1, 0)", [.id(token)])
             }

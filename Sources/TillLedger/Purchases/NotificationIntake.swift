@@ -54,7 +54,7 @@ extension Ledger {
                 unless: NotificationTable.finding(uuid),
                 finishing: { outcome, connection in
                     let rowID = try insert(notification, payload, .processed, outcome.sentence, at: now, connection)
-                    guard let rowID else { throw DatabaseError(.constraint, "notification \(uuid) is stored already") }
+                    guard let rowID else { throw DatabaseError(.other, "notification \(uuid) is stored already") }
                     try noteConsumptionRequest(rowID, notification, connection)
                 })
             return outcome != nil

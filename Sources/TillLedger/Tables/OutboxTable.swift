@@ -131,6 +131,7 @@ public struct OutboxTable {
         ) { row in row.optionalInteger("last").map { ($0, row.integer("count")) } } ?? nil
     }
 
+    /// The cross join keeps SQLite from reading all events up to ?1.
     private static let placing: SQL = """
         INSERT INTO event_positions (position, event_row_id) SELECT (SELECT coalesce(max(p.position), 0) FROM \
         event_positions p) + row_number() OVER (ORDER BY w.turn, w.user_sequence, w.row_id), w.row_id FROM \
@@ -138,8 +139,8 @@ public struct OutboxTable {
         ORDER BY o.user_sequence) AS turn, max(CASE WHEN o.user_sequence > 1 AND EXISTS (SELECT 1 FROM outbox q JOIN \
         unplaced_events v ON v.event_row_id = q.row_id WHERE q.customer_id = o.customer_id AND q.user_sequence = \
         o.user_sequence - 1 AND q.row_id > ?1) THEN 1 ELSE 0 END) OVER (PARTITION BY coalesce(o.customer_id, \
-        -o.row_id) ORDER BY o.user_sequence) AS waits FROM unplaced_events u JOIN outbox o ON o.row_id = \
-        u.event_row_id WHERE u.event_row_id <= ?1) w WHERE w.waits = 0
+        -o.row_id) ORDER BY o.user_sequence) AS waits FROM unplaced_events u CROSS JOIN outbox o ON \
+        o.row_id = u.event_row_id WHERE u.event_row_id <= ?1) w WHERE w.waits = 0
         """
 
     // MARK: Reading

@@ -64,6 +64,17 @@ import TillSQLite
         }
     }
 
+    @Test("Giving events their positions reads those that wait, and not the events before them")
+    func positions() throws {
+        let statements = try SourceStatements.ofTheLedger().filter { $0.whole.contains("AS waits") }
+        #expect(statements.count == 1)
+        for statement in statements {
+            let plan = try PlainDatabase(.ledger).plan(of: statement.whole)
+            #expect(plan.contains("SEARCH u USING INTEGER PRIMARY KEY (rowid<?)"), "\(plan)")
+            #expect(plan.contains("SEARCH o USING INTEGER PRIMARY KEY (rowid=?)"), "\(plan)")
+        }
+    }
+
     @Test("A parameter in place of an index's constant is found, and so is a column that no table has")
     func planted() throws {
         let database = try PlainDatabase(.ledger)
