@@ -37,7 +37,6 @@ final class ServerUnderPowerCuts {
     private var promises = Promises()
     private(set) var violations: [String] = []
     private(set) var answered = 0
-    private(set) var processedLater = 0
     private(set) var cuts: Set<CrashableDisk.PowerCut> = []
 
     init(
@@ -184,7 +183,7 @@ final class ServerUnderPowerCuts {
         do {
             let (server, database) = try start()
             _ = try await inspection(of: database)
-            processedLater += try await PendingNotifications(server.ledger).processAll()
+            _ = try await PendingNotifications(server.ledger).processAll()
             let found = try await inspection(of: database)
             if found.pendingNotices != 0 { violations.append("\(found.pendingNotices) notifications are left over") }
             for sale in sales where found.notices.contains(sale.notice.uuid) && found.opened.contains(sale.order) {
