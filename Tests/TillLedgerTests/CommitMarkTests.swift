@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 import TillTestDatabases
+import TillThreads
 
 @testable import TillLedger
 
@@ -47,6 +48,42 @@ struct CommitMarkTests {
                 let found = try await SealTests.audit(database).violations
                 #expect(found.count == 1 && found[0].text.en.contains("added: 3"), "\(found.map(\.text.en))")
             }
+        }
+    }
+
+    @Test("A pass beside another one removes no mark that a later row still needs")
+    func besideEachOther() async throws {
+        try await withShared { database, ledger, _ in
+            let sealer = Sealer()
+            try await SealTests.post([1], in: database)
+            let hasWritten = Locked(false)
+            let held = HookedDatabase(base: database) { keys in
+                // After what the pass has read, and before it writes: an event, and a pass that ends after its look.
+                guard keys == [.ledger("seals")],
+                    !hasWritten.withLock({ was in
+                        defer { was = true }
+                        return was
+                    })
+                else { return }
+                try await database.write(locking: [.customer(UserID("ann"))]) { connection in
+                    try EventRecorder(connection).record(
+                        type: "a.b", user: UserID("ann"), at: Instant(milliseconds: 0))
+                }
+                let places = Locked((writes: 0, reads: 0))
+                let broken = HookedDatabase(base: database) { keys in
+                    let reads = places.withLock { count -> Int in
+                        if keys != nil { count.writes += 1 } else if count.writes > 0 { count.reads += 1 }
+                        return count.reads
+                    }
+                    if reads == 2 { throw DatabaseError(.closed, "held") }
+                }
+                await #expect(throws: DatabaseError.self) { try await sealer.seal(SealTests.ledger(broken)) }
+            }
+            #expect(try await sealer.seal(SealTests.ledger(held)).rows > 0)
+            #expect(hasWritten.withLock { $0 })
+            for _ in 0..<2 { #expect(try await sealer.seal(ledger).foreignRows == []) }
+            let found = try await SealTests.audit(database).violations
+            #expect(found.isEmpty, "\(found.map(\.text.en))")
         }
     }
 
@@ -216,4 +253,31 @@ struct CommitMarkTests {
             #expect(try await SealTests.audit(database).violations.isEmpty)
         }
     }
+}
+
+/// A database that asks before each read and write.
+private struct HookedDatabase: Database {
+    let base: any Database
+    /// Gets the keys of a write, and nil for a read.
+    let before: @Sendable ([LockKey]?) async throws -> Void
+
+    var isShared: Bool { base.isShared }
+    var marksCommits: Bool { base.marksCommits }
+
+    func markCommits(_ mark: CommitMark) { base.markCommits(mark) }
+
+    func write<Value: Sendable>(
+        locking keys: @autoclosure () -> [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
+        let keys = keys()
+        try await before(keys)
+        return try await base.write(locking: keys, body)
+    }
+
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
+        try await before(nil)
+        return try await base.read(body)
+    }
+
+    func close() async { await base.close() }
 }

@@ -71,7 +71,7 @@ public final class Sealer: Sendable {
         let known = seen.withLock { $0 }
         if late.isEmpty, known.isEmpty, finished.withLock({ $0 }) == total {
             remember(now)
-            try await removeMarks(sealed: [:], ledger)
+            try await removeMarks(sealed: look.ends, ledger)
             return Pass()
         }
         let round = SealRound(
@@ -82,7 +82,8 @@ public final class Sealer: Sendable {
         remember(now)
         if known.isEmpty, finished.withLock({ $0 }) == total { return pass }
         var (found, open) = (Set<Gap>(), Set(SealedStream.allCases))
-        var sealed: [SealedStream: Int64] = [:]
+        // A table without a slice has no more rows to seal than this pass knew at its start.
+        var sealed = look.ends
         while !open.isEmpty {
             let streams = open
             let (slices, stopped) = try await ledger.database.read { connection in
@@ -118,7 +119,7 @@ public final class Sealer: Sendable {
         }
     }
 
-    /// - Parameter sealed: the last sealed row of each table; a table without one has no rows left to seal.
+    /// - Parameter sealed: the last sealed row of each table, as far as this pass knows: another pass may run beside it.
     private func removeMarks(sealed: [SealedStream: Int64], _ ledger: Ledger) async throws {
         let numbers = spent.withLock { $0.filter { $0.isCovered(by: sealed) }.flatMap(\.numbers) }
         guard !numbers.isEmpty else { return }
