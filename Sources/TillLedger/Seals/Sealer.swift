@@ -119,7 +119,7 @@ public final class Sealer: Sendable {
         }
     }
 
-    /// - Parameter sealed: the last sealed row of each table, as far as this pass knows: another pass may run beside it.
+    /// - Parameter sealed: the last sealed row of each table, as far as this pass knows: others may run beside it.
     private func removeMarks(sealed: [SealedStream: Int64], _ ledger: Ledger) async throws {
         let numbers = spent.withLock { $0.filter { $0.isCovered(by: sealed) }.flatMap(\.numbers) }
         guard !numbers.isEmpty else { return }
