@@ -78,6 +78,16 @@ static inline int till_ec_precompute(EC_GROUP *group, BN_CTX *context) {
 #pragma GCC diagnostic pop
 }
 
+/// Gives X and Z of a point whose x coordinate is X / Z²: deprecated because few programs need it, and still there in all
+/// of OpenSSL 3. To divide takes longer than to compare with the multiple.
+static inline int till_ec_jacobian(
+    const EC_GROUP *group, const EC_POINT *point, BIGNUM *x, BIGNUM *z, BN_CTX *context) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return EC_POINT_get_Jprojective_coordinates_GFp(group, point, x, NULL, z, context);
+#pragma GCC diagnostic pop
+}
+
 /// Has all of libcrypto take its randomness from one function: deprecated in favour of providers, and still honoured by
 /// all of OpenSSL 3. The method is kept for the life of the process, as libcrypto wants it.
 static inline void till_take_randomness_from(int (*bytes)(unsigned char *buffer, int count)) {

@@ -28,19 +28,24 @@ final class KeyMultiples: @unchecked Sendable {
         EC_GROUP_free(curve)
     }
 
-    /// The inverse modulo a prime number is the power with the number less two (Fermat). OpenSSL computes that in two
-    /// thirds of the time of `BN_mod_inverse`.
+    /// Inverses modulo a prime number. OpenSSL multiplies each with its number, and computes what is not right as the
+    /// power with the prime number less two (Fermat).
     private final class Inversion {
+        private let quick: ModularInverse
         private let (exponent, montgomery): (OpaquePointer, OpaquePointer)
         private let modulus: OpaquePointer
 
-        /// - Parameter prime: must outlive it.
+        /// - Parameter prime: of 256 bits; must outlive it.
         init?(modulo prime: OpaquePointer?) {
-            guard let prime, let exponent = BN_dup(prime) else { return nil }
+            var bytes = [UInt8](repeating: 0, count: 32)
+            guard let prime, BN_bn2binpad(prime, &bytes, 32) == 32, let quick = ModularInverse(modulo: bytes),
+                let exponent = BN_dup(prime)
+            else { return nil }
             guard let montgomery = BN_MONT_CTX_new(), let context = BN_CTX_new() else {
                 BN_free(exponent)
                 return nil
             }
+            self.quick = quick
             (self.exponent, self.montgomery, modulus) = (exponent, montgomery, prime)
             defer { BN_CTX_free(context) }
             guard BN_sub_word(exponent, 2) == 1, BN_MONT_CTX_set(montgomery, prime, context) == 1 else { return nil }
@@ -51,9 +56,20 @@ final class KeyMultiples: @unchecked Sendable {
             BN_free(exponent)
         }
 
-        /// Replaces a number, which is not zero, with its inverse.
-        func invert(_ number: OpaquePointer, _ context: OpaquePointer) -> Bool {
-            BN_mod_exp_mont(number, number, exponent, modulus, context, montgomery) == 1
+        /// - Parameters:
+        ///   - number: not zero, and less than the prime number.
+        ///   - bytes: the same number, big-endian.
+        ///   - inverse: set to its inverse.
+        func invert(
+            _ number: OpaquePointer, _ bytes: [UInt8], _ inverse: OpaquePointer, _ product: OpaquePointer,
+            _ context: OpaquePointer
+        ) -> Bool {
+            if let found = quick.of(bytes), BN_bin2bn(found, 32, inverse) != nil,
+                BN_mod_mul(product, number, inverse, modulus, context) == 1, BN_is_one(product) == 1
+            {
+                return true
+            }
+            return BN_mod_exp_mont(inverse, number, exponent, modulus, context, montgomery) == 1
         }
     }
 
@@ -87,37 +103,53 @@ final class KeyMultiples: @unchecked Sendable {
         }
         guard BN_is_zero(scratch.r) == 0, BN_is_zero(scratch.s) == 0, BN_cmp(scratch.r, order) < 0,
             BN_cmp(scratch.s, order) < 0, BN_bin2bn(digest, 32, scratch.first) != nil,
-            inversion.invert(scratch.s, context),
-            BN_mod_mul(scratch.first, scratch.first, scratch.s, order, context) == 1,
-            BN_mod_mul(scratch.second, scratch.r, scratch.s, order, context) == 1,
+            inversion.invert(scratch.s, Array(signature[32...]), scratch.inverse, scratch.second, context),
+            BN_mod_mul(scratch.first, scratch.first, scratch.inverse, order, context) == 1,
+            BN_mod_mul(scratch.second, scratch.r, scratch.inverse, order, context) == 1,
             EC_POINT_mul(curve, scratch.sum, scratch.first, nil, nil, context) == 1,
             EC_POINT_mul(keyed, scratch.part, scratch.second, nil, nil, context) == 1,
             EC_POINT_add(curve, scratch.sum, scratch.sum, scratch.part, context) == 1,
-            EC_POINT_is_at_infinity(curve, scratch.sum) == 0,
-            EC_POINT_get_affine_coordinates(curve, scratch.sum, scratch.first, nil, context) == 1,
-            BN_nnmod(scratch.first, scratch.first, order, context) == 1
+            EC_POINT_is_at_infinity(curve, scratch.sum) == 0
         else { return false }
-        return BN_cmp(scratch.first, scratch.r) == 0
+        return hasCoordinate(scratch)
+    }
+
+    /// Whether the sum's x coordinate is r modulo the order. Both are less than the field's prime number, so it is r or
+    /// r and once the order.
+    private func hasCoordinate(_ scratch: Scratch) -> Bool {
+        guard let field = EC_GROUP_get0_field(curve),
+            till_ec_jacobian(curve, scratch.sum, scratch.first, scratch.second, scratch.context) == 1,
+            BN_mod_sqr(scratch.second, scratch.second, field, scratch.context) == 1
+        else { return false }
+        func isX(_ number: OpaquePointer) -> Bool {
+            BN_mod_mul(scratch.inverse, number, scratch.second, field, scratch.context) == 1
+                && BN_cmp(scratch.inverse, scratch.first) == 0
+        }
+        if isX(scratch.r) { return true }
+        return BN_add(scratch.s, scratch.r, EC_GROUP_get0_order(curve)) == 1 && BN_cmp(scratch.s, field) < 0
+            && isX(scratch.s)
     }
 
     /// Numbers and points that one thread at a time computes with.
     final class Scratch {
         fileprivate let context: OpaquePointer
-        fileprivate let (r, s, first, second): (OpaquePointer, OpaquePointer, OpaquePointer, OpaquePointer)
+        fileprivate let (r, s, inverse): (OpaquePointer, OpaquePointer, OpaquePointer)
+        fileprivate let (first, second): (OpaquePointer, OpaquePointer)
         fileprivate let (sum, part): (OpaquePointer, OpaquePointer)
 
         /// Nil if there is no memory.
         init?(for multiples: KeyMultiples) {
-            guard let context = BN_CTX_new(), let r = BN_new(), let s = BN_new(), let first = BN_new(),
-                let second = BN_new(), let sum = EC_POINT_new(multiples.curve), let part = EC_POINT_new(multiples.keyed)
+            guard let context = BN_CTX_new(), let r = BN_new(), let s = BN_new(), let inverse = BN_new(),
+                let first = BN_new(), let second = BN_new(), let sum = EC_POINT_new(multiples.curve),
+                let part = EC_POINT_new(multiples.keyed)
             else { return nil }
             self.context = context
-            (self.r, self.s, self.first, self.second) = (r, s, first, second)
+            (self.r, self.s, self.inverse, self.first, self.second) = (r, s, inverse, first, second)
             (self.sum, self.part) = (sum, part)
         }
 
         deinit {
-            for number in [r, s, first, second] { BN_free(number) }
+            for number in [r, s, inverse, first, second] { BN_free(number) }
             EC_POINT_free(sum)
             EC_POINT_free(part)
             BN_CTX_free(context)

@@ -89,17 +89,7 @@ struct KeyMultiplesTests {
     /// The generator as a key: its private number is 1, so with k = 1 a signature is (x, hash + x).
     @Test("The key's part of the sum may be the generator's part or its negation")
     func meetingParts() throws {
-        let curve: [UInt8] = [0x06, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7]
-        let algorithm = DERWriter.sequence([0x06, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1], curve)
-        let point = [4] + Self.generator.x + Self.generator.y
-        let key = try #require(PublicKey(der: DERWriter.sequence(algorithm, [0x03, 66, 0] + point)))
-        let multiples = try #require(KeyMultiples(of: key))
-        let scratch = try #require(KeyMultiples.Scratch(for: multiples))
-        func accepts(_ signature: [UInt8], _ digest: [UInt8]) -> Bool {
-            digest.withUnsafeBufferPointer { digest in
-                digest.baseAddress.map { multiples.accepts(signature, of: $0, scratch) } ?? false
-            }
-        }
+        let accepts = try check(Self.key(Self.generator.x, Self.generator.y))
         let x = Self.generator.x
         let twice = combine(x, x, 1)
         #expect(accepts(x + twice, x), "both parts are the half of the generator")
@@ -111,6 +101,43 @@ struct KeyMultiplesTests {
         let zero = [UInt8](repeating: 0, count: 32)
         #expect(accepts(x + x, zero), "the generator's part is infinity")
         #expect(accepts(x + x, Self.order), "a hash counts modulo the order")
+    }
+
+    /// Computed apart from Till: a key with which the sum for r = 3, s = 1 and the hash 0 is a point whose x coordinate
+    /// is 3 more than the order.
+    @Test("The x coordinate counts modulo the order")
+    func largeCoordinate() throws {
+        let x: [UInt8] = [
+            0x02, 0xBC, 0x84, 0x7E, 0x19, 0xEB, 0xBE, 0x40, 0xA3, 0x67, 0xCE, 0xD6, 0x48, 0x06, 0x85, 0x11, 0xBB, 0xC2,
+            0x4D, 0xBA, 0x56, 0x32, 0x2F, 0xD5, 0x28, 0x85, 0x60, 0x4E, 0xDD, 0xC0, 0x9E, 0xAF,
+        ]
+        let y: [UInt8] = [
+            0x81, 0x55, 0x56, 0xA7, 0xB1, 0xBB, 0x4D, 0x14, 0xF4, 0xF4, 0x21, 0x97, 0xDA, 0xF6, 0x2B, 0x07, 0xC1, 0xF3,
+            0x0F, 0xFB, 0xBD, 0x9D, 0xF1, 0x50, 0x47, 0xF2, 0xB2, 0x9C, 0x56, 0xDA, 0x40, 0x5E,
+        ]
+        let accepts = try check(Self.key(x, y))
+        let zero = [UInt8](repeating: 0, count: 32)
+        func number(_ value: UInt8) -> [UInt8] { Array(zero.dropLast()) + [value] }
+        #expect(accepts(number(3) + number(1), zero))
+        #expect(!accepts(number(2) + number(1), zero))
+        #expect(!accepts(number(3) + number(2), zero))
+    }
+
+    private static func key(_ x: [UInt8], _ y: [UInt8]) throws -> PublicKey {
+        let curve: [UInt8] = [0x06, 8, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 3, 1, 7]
+        let algorithm = DERWriter.sequence([0x06, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1], curve)
+        return try #require(PublicKey(der: DERWriter.sequence(algorithm, [0x03, 66, 0] + [4] + x + y)))
+    }
+
+    /// Checks signatures of digests.
+    private func check(_ key: PublicKey) throws -> ([UInt8], [UInt8]) -> Bool {
+        let multiples = try #require(KeyMultiples(of: key))
+        let scratch = try #require(KeyMultiples.Scratch(for: multiples))
+        return { signature, digest in
+            digest.withUnsafeBufferPointer { digest in
+                digest.baseAddress.map { multiples.accepts(signature, of: $0, scratch) } ?? false
+            }
+        }
     }
 
     private static let generator: (x: [UInt8], y: [UInt8]) = (
