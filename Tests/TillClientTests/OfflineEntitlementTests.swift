@@ -12,9 +12,11 @@ struct OfflineEntitlementTests {
     @Test("The last answer holds without a network and after a relaunch, for its own user only")
     func kept() async throws {
         let world = PretendWorld()
-        world.answer("ann", [PretendWorld.right("pro", .lasting)])
+        world.answer("ann", [])
         let first = try await world.launch()
         #expect(!first.isEntitled("pro"))
+        // Only now: a launch reads the entitlements too, at any moment.
+        world.answer("ann", [PretendWorld.right("pro", .lasting)])
         try await first.refresh()
         #expect(first.isEntitled("pro") && !first.isEntitled("gold"))
         await world.end(first)
