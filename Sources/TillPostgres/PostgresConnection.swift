@@ -29,6 +29,8 @@ final class PostgresConnection: Connection {
         self.endsAtNewKey = endsAtNewKey
     }
 
+    var isShared: Bool { true }
+
     func end() { transaction = nil }
 
     private func usable() throws(DatabaseError) -> PostgresTransaction {

@@ -78,6 +78,10 @@ extension Database {
 
 /// One connection inside one `write` or `read`. It must not be kept after the body returns.
 public protocol Connection: AnyObject {
+    /// Whether other processes may write to the same database at the same time. If not, bodies run one after another in
+    /// the order of their commits.
+    var isShared: Bool { get }
+
     /// Adds keys that the body finds only by reading. A driver that locks rolls such a body back and runs it again with
     /// all its keys declared.
     func lock(_ keys: @autoclosure () -> [LockKey])
@@ -134,6 +138,8 @@ public protocol Connection: AnyObject {
 }
 
 extension Connection {
+    public var isShared: Bool { false }
+
     public func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) { try execute(sql, values) }
 
     public func prefetch(_ statements: () throws -> [Statement]) throws {}

@@ -141,6 +141,47 @@ import TillTestDatabases
     }
 
     @Test(
+        "The event of a grant is read as it was written, also after a newer copy has another price",
+        arguments: LedgerDatabase.each)
+    func grantEvents(_ database: LedgerDatabase) async throws {
+        let prices = [nil, SignedPrice(milliunits: 6_000, currency: Currency("CNY"))]
+        let newer = SignedPrice(milliunits: 1_000, currency: Currency("USD"))
+        let points = [GrantedPoints(currency: "gems", amount: 3), GrantedPoints(currency: "points", amount: 180)]
+        for (number, price) in prices.enumerated() {
+            try await withLedger(on: database) { ledger in
+                let opened = order(UInt64(number) + 5)
+                let transaction = paid("\(number + 7)", product: ProductID("com.example.\"60\""), price: price)
+                let grant = grant("\(number + 7)", opened, points: number == 0 ? points : [])
+                let form = try await ledger.write { connection in
+                    let stored = try OrderTable(connection).insert(opened, reason: "opened")
+                    let rowID = try TransactionTable(connection).insert(
+                        transaction, state: .granted, quarantine: nil, orderRowID: stored.rowID, at: at)
+                    try GrantTable(connection).insert(grant, transaction: rowID, orderRowID: stored.rowID)
+                    let customer = try CustomerTable(connection).id(of: user, at: at)
+                    for posting in grant.postings(at: at) {
+                        try LedgerTable(connection).post(posting, grant: rowID, customer: customer)
+                    }
+                    try EventRecorder(connection).record(
+                        grant, of: transaction, rowID: rowID, customer: customer, at: at)
+                    let later = paid("\(number + 7)", product: ProductID("com.example.\"60\""), price: newer)
+                    try TransactionTable(connection).update(rowID, to: later)
+                    _ = try OutboxTable(connection).place(limit: 10)
+                    return try connection.first("SELECT version FROM outbox", []) { $0.integer("version") }
+                }
+                // Servers that share a database may be of different releases.
+                #expect(form == (database == .sqlite ? 2 : 1))
+                let whole = EventBody.created(grant, by: transaction)
+                let found = try await ledger.read { connection in
+                    let outbox = OutboxTable(connection)
+                    return try outbox.list(after: 0, limit: 10) + outbox.list(of: user, after: 0, limit: 10)
+                        + [outbox.find(1)].compactMap { $0 }
+                }
+                #expect(found.map(\.body) == [whole, whole, whole])
+            }
+        }
+    }
+
+    @Test(
         "A receipt never replaces a signed transaction as proof; a signed transaction replaces a receipt",
         arguments: LedgerDatabase.each)
     func proofRank(_ database: LedgerDatabase) async throws {

@@ -52,6 +52,7 @@ import TillThreads
             try outbox.insert(
                 type: "grant.created", user: UserID("ann"), key: "b", happensOnce: true, transaction: nil,
                 transfer: nil, body: "{}", at: Self.minutesAgo(2))
+            try WebhookTableTests.takeBack(2, connection)
         }
         func minutes(_ queue: PendingWork.Queue) -> [Int64] {
             found.filter { $0.queue == queue && $0.count == 1 }.map { $0.age(at: Self.now) / 60 }

@@ -85,11 +85,65 @@ import TillTestDatabases
     }
 
     @Test(
+        "With one writer at a time an event has its position in the commit that writes it, and a rolled-back one none")
+    func positions() async throws {
+        try await withLedger { ledger in
+            func record(_ users: [String]) async throws -> [Int64] {
+                try await ledger.write { connection in
+                    for user in users {
+                        try EventRecorder(connection).record(type: "a.b", user: UserID(user), at: Self.now)
+                    }
+                    if users.contains("undone") { throw DatabaseError(.other, "rolled back") }
+                }
+                return try await ledger.read { connection in
+                    let waits = try OutboxTable(connection).hasUnplaced()
+                    #expect(!waits)
+                    return try OutboxTable(connection).list(after: 0, limit: 100).map(\.position)
+                }
+            }
+            let first = try await record(["u1", "u2"])
+            #expect(first == [1, 2])
+            await #expect(throws: DatabaseError.self) { _ = try await record(["u1", "undone"]) }
+            let second = try await record(["u1"])
+            #expect(second == [1, 2, 3])
+        }
+    }
+
+    @Test("An event waits behind earlier ones that have no position, as a copy from a shared database may have them")
+    func leftOver() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { connection in
+                let recorder = EventRecorder(connection)
+                for user in ["u1", "u2"] { try recorder.record(type: "a.b", user: UserID(user), at: Self.now) }
+                try Self.takeBack(2, connection)
+                for user in ["u2", "u1"] { try recorder.record(type: "a.b", user: UserID(user), at: Self.now) }
+                let outbox = OutboxTable(connection)
+                let before = try outbox.list(after: 0, limit: 10)
+                #expect(before.map(\.user?.text) == ["u1"])
+                while try outbox.place(limit: 10) {}
+                try recorder.record(type: "a.b", user: UserID("u2"), at: Self.now)
+                let events = try outbox.list(after: 0, limit: 10)
+                #expect(events.map(\.position) == [1, 2, 3, 4, 5])
+                #expect(events.map(\.userSequence) == [1, 1, 2, 2, 3])
+            }
+        }
+    }
+
+    /// Makes an event one that a server on a shared database has not given its position.
+    static func takeBack(_ rowID: Int64, _ connection: any Connection) throws {
+        try connection.execute("DELETE FROM event_positions WHERE event_row_id = ?1", [.integer(rowID)])
+        try connection.execute(
+            "INSERT INTO unplaced_events (event_row_id) VALUES (?1) ON CONFLICT DO NOTHING", [.integer(rowID)])
+    }
+
+    @Test(
         "A commit gives positions to so many events as it is told, however many wait", arguments: LedgerDatabase.each)
     func parts(_ database: LedgerDatabase) async throws {
         try await withLedger(on: database) { ledger in
             try await ledger.write { connection in
-                for number in 0..<25 {
+                try EventRecorder(connection).record(type: "a.b", user: UserID("u0"), at: Self.now)
+                try Self.takeBack(1, connection)
+                for number in 1..<25 {
                     try EventRecorder(connection).record(type: "a.b", user: UserID("u\(number % 3)"), at: Self.now)
                 }
             }

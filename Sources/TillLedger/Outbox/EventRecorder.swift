@@ -11,9 +11,12 @@ struct EventRecorder {
     private let grantOwners: GrantOwnerTable
     /// An import records what happened elsewhere, and long ago: it writes no event.
     private let isSilent: Bool
+    /// Beside this server there may be one of an older release, which does not know the short form.
+    private let isShort: Bool
 
     init(_ connection: any Connection, isSilent: Bool = false) {
         self.isSilent = isSilent
+        isShort = !connection.isShared
         outbox = OutboxTable(connection)
         transactions = TransactionTable(connection)
         grants = GrantTable(connection)
@@ -59,7 +62,8 @@ struct EventRecorder {
         try outbox.insert(
             type: type, user: grant.userID, key: "\(type):\(transaction.environment.rawValue):\(transaction.id.text)",
             happensOnce: true, transaction: rowID, transfer: nil,
-            body: EventBody.created(grant, by: transaction), at: now, customer: customer)
+            body: isShort ? GrantEventBody.short(transaction) : EventBody.created(grant, by: transaction),
+            form: isShort ? .short : .whole, at: now, customer: customer)
     }
 
     private func insert(
@@ -69,6 +73,36 @@ struct EventRecorder {
         try outbox.insert(
             type: type, user: user, key: key.joined(separator: ":"), happensOnce: happensOnce, transaction: transaction,
             transfer: transfer, body: JSONValue.object(data).encoded(), at: now, customer: customer)
+    }
+}
+
+/// The short form of `grant.created`, some 400 bytes less in each purchase. All that it leaves out is in columns of the
+/// transaction, the grant and its postings that no program edits after the grant, and that seals cover. A newer copy of
+/// the transaction may have another price, so the price stays.
+enum GrantEventBody {
+    static func short(_ paid: PaidTransaction) -> String {
+        guard let price = paid.signedPrice?.money else { return "" }
+        return "\(price.amount) \(price.currency.text)"
+    }
+
+    /// The event's data as JSON, with the text that `EventBody.created` makes of the same purchase. Members whose row
+    /// is gone are left out, so that the events after it are not blocked; the audit names the row.
+    static func whole(of event: OutboxTable.Event, _ connection: any Connection) throws -> String {
+        var data: [String: JSONValue] = [:]
+        if let rowID = event.transactionRowID {
+            if let stored = try TransactionTable(connection).find(rowID: rowID) {
+                data = EventBody.transaction(stored)
+            }
+            if let grant = try GrantTable(connection).find(transaction: rowID) {
+                data.merge(EventBody.grant(grant, isNew: true)) { own, _ in own }
+            }
+        }
+        data["price"] = nil
+        let price = event.body.split(separator: " ")
+        if price.count == 2, let amount = Int64(price[0]) {
+            data["price"] = ["amount": .int(amount), "currency": .string(String(price[1]))]
+        }
+        return JSONValue.object(data).encoded()
     }
 }
 

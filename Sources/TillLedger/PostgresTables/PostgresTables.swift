@@ -40,6 +40,11 @@ enum PostgresTables {
         CREATE INDEX grants_with_entitlement ON grants (customer_id) WHERE entitlement IS NOT NULL;
         """
 
+    /// Servers of earlier releases go on: events are stored whole here.
+    static let shortEvents: StaticString = """
+        SELECT 1;
+        """
+
     static let leases: StaticString = """
         CREATE TABLE leases (
             name TEXT COLLATE "C" PRIMARY KEY,

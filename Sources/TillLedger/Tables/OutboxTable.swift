@@ -5,8 +5,8 @@ import TillSQL
 /// never edited and never deleted, so no position, and no user's event number, is ever used twice.
 ///
 /// Readers follow positions, not row ids: with several writers a row may become visible after rows with greater ids.
-/// `place` gives an event its position after its commit, so no event is ever added at a position that a reader has
-/// passed.
+/// There `place` gives an event its position after its commit, so no event is ever added at a position that a reader
+/// has passed. With one writer at a time, rows are committed in the order of their ids, and get positions at once.
 public struct OutboxTable {
     private static let columns: Columns = """
         event_id, type, customer_id, user_sequence, at, transaction_row_id, transfer_row_id, key_hash, revision, \
@@ -20,6 +20,11 @@ public struct OutboxTable {
     private static let insertingForKnown: SQL = """
         INSERT INTO outbox (\(columns), row_id) VALUES (?1, ?2, ?3, \
         (SELECT c.last_event FROM customers c WHERE c.customer_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        """
+
+    /// With one writer at a time, the position comes with the row, unless earlier events still wait for theirs.
+    private static let placingNew: SQL = """
+        INSERT INTO event_positions (event_row_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM unplaced_events)
         """
 
     private let connection: any Connection
@@ -41,20 +46,25 @@ public struct OutboxTable {
         /// The transfer that it reports on; its parties are included in the event.
         public let transferRowID: Int64?
         /// The event's data, as JSON.
-        public let body: String
+        public internal(set) var body: String
     }
 
-    /// The version of `body`'s shape that this program writes.
-    static let version: Int64 = 1
+    /// What a row has as its `body`.
+    enum Form: Int64 {
+        /// The event's data, as JSON.
+        case whole = 1
+        /// What `GrantEventBody` stores of a `grant.created`.
+        case short = 2
+    }
 
     /// - Parameters:
     ///   - key: what happened, and to what, in the form that `DerivedID.event` takes.
     ///   - happensOnce: whether at most one event has this key.
-    ///   - body: the event's data, as JSON.
+    ///   - body: the event's data, as JSON, unless `form` says otherwise.
     ///   - customer: the number of the user, if it is known.
     func insert(
         type: String, user: UserID?, key: String, happensOnce: Bool, transaction: Int64?, transfer: Int64?,
-        body: String, at: Instant, customer: Int64? = nil
+        body: String, form: Form = .whole, at: Instant, customer: Int64? = nil
     ) throws {
         if let customer {
             try connection.write(
@@ -76,8 +86,9 @@ public struct OutboxTable {
                 .id(DerivedID.event(key, revision: revision, data: data)), .text(type),
                 customer.map { .integer($0) } ?? .optional(user?.text),
                 .instant(at), .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
-                .integer(Self.version), .text(body), .integer(rowID),
+                .integer(form.rawValue), .text(body), .integer(rowID),
             ])
+        if !connection.isShared, try connection.execute(Self.placingNew, [.integer(rowID)]) == 1 { return }
         try connection.write("INSERT INTO unplaced_events (event_row_id) VALUES (?1)", [.integer(rowID)])
     }
 
@@ -158,30 +169,31 @@ public struct OutboxTable {
 
     /// Oldest first.
     public func list(after position: Int64, limit: Int) throws -> [Event] {
-        try connection.query(
+        try read(
             """
             SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.row_id = \
             p.event_row_id WHERE p.position > ?1 ORDER BY p.position LIMIT ?2
-            """, [.integer(position), .integer(Int64(limit))], Self.read)
+            """, [.integer(position), .integer(Int64(limit))])
     }
 
     /// One user's events, oldest first. A user's event numbers rise with the positions, and the index by user contains
     /// the numbers.
     public func list(of user: UserID, after position: Int64, limit: Int) throws -> [Event] {
-        try connection.query(
+        try read(
             """
             SELECT p.position, \(Self.columns, userOf: "o") FROM outbox o JOIN event_positions p ON \
             p.event_row_id = o.row_id WHERE o.customer_id = \(customer: 1) AND p.position > ?2 \
             ORDER BY o.user_sequence LIMIT ?3
-            """, [.text(user.text), .integer(position), .integer(Int64(limit))], Self.read)
+            """, [.text(user.text), .integer(position), .integer(Int64(limit))])
     }
 
     public func find(_ position: Int64) throws -> Event? {
-        try connection.first(
+        try read(
             """
             SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.row_id = \
             p.event_row_id WHERE p.position = ?1
-            """, [.integer(position)], Self.read)
+            """, [.integer(position)]
+        ).first
     }
 
     /// The position of the newest event; 0 if there is none.
@@ -200,6 +212,17 @@ public struct OutboxTable {
             WHERE o.at >= ?1 ORDER BY p.position LIMIT 1
             """, [.instant(start)]
         ) { $0.integer("position") } ?? lastPosition()
+    }
+
+    private func read(_ sql: SQL, _ values: [SQLValue]) throws -> [Event] {
+        var events: [Event] = []
+        var short: [Int] = []
+        try connection.each(sql, values) { row in
+            if row.integer("version") == Form.short.rawValue { short.append(events.count) }
+            events.append(try Self.read(row))
+        }
+        for index in short { events[index].body = try GrantEventBody.whole(of: events[index], connection) }
+        return events
     }
 
     private static func read(_ row: any Row) throws -> Event {

@@ -16,6 +16,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.accountTokenLog], [PostgresTables.accountTokenLog]),
             Schema.migration([Schema.commitMarks], [PostgresTables.commitMarks]),
             Schema.migration([Schema.rightsIndices], [PostgresTables.rightsIndices]),
+            Schema.migration([Schema.shortEvents], [PostgresTables.shortEvents]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -74,6 +75,11 @@ public enum Schema {
         CREATE INDEX transactions_with_rights ON transactions (order_row_id)
             WHERE order_row_id IS NOT NULL AND (coalesce(type, 0) <> 1 OR state = 3);
         CREATE INDEX grants_with_entitlement ON grants (customer_id) WHERE entitlement IS NOT NULL;
+        """
+
+    /// Changes no table: programs that do not know short events (`OutboxTable.Form`) must not open the file.
+    static let shortEvents: StaticString = """
+        SELECT 1;
         """
 
     /// Work that one server at a time does, where several share the database. Each new holder gets the next term.

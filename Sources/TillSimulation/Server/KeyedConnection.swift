@@ -14,6 +14,8 @@ final class KeyedConnection: Connection {
         self.tables = tables
     }
 
+    var isShared: Bool { true }
+
     func lock(_ keys: @autoclosure () -> [LockKey]) { attempt.lock(keys()) }
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {

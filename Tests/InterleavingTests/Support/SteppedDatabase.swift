@@ -71,6 +71,8 @@ private final class KeylessConnection: Connection {
     private let base: any Connection
     init(_ base: any Connection) { self.base = base }
 
+    var isShared: Bool { base.isShared }
+
     func lock(_ keys: @autoclosure () -> [LockKey]) {}
 
     func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] { try base.drawIDs(count, of: table) }

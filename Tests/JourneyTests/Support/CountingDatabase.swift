@@ -54,6 +54,8 @@ private final class CountingConnection: Connection {
         }
     }
 
+    var isShared: Bool { base.isShared }
+
     func lock(_ keys: @autoclosure () -> [LockKey]) { base.lock(keys()) }
 
     func lockFirst(_ keys: [LockKey]) throws(DatabaseError) { try base.lockFirst(keys) }
