@@ -174,13 +174,8 @@ public struct AgedLedger: Sendable {
             """
             INSERT INTO outbox (event_id, type, customer_id, transaction_row_id, at, user_sequence, revision, \
             version, body) SELECT randomblob(16), 'grant.created', customer_id, number, at, row_number() OVER \
-            (PARTITION BY customer_id ORDER BY number), 0, 1, json_object('environment', 'Production', 'grantId', \
-            lower(hex(randomblob(18))), 'orderId', lower(hex(randomblob(18))), 'originalTransactionId', id, \
-            'postings', json_array(json_object('account', 'wallet', 'amount', ?1, 'currency', 'points', 'kind', \
-            'purchase')), 'price', json_object('amount', 600, 'currency', 'CNY'), 'productId', ?2, 'purchasedAt', \
-            strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000, 'unixepoch'), 'quantity', 1, 'transactionId', id) FROM past \
-            ORDER BY number
-            """, [.integer(points), .text(product.text)])
+            (PARTITION BY customer_id ORDER BY number), 0, 2, '600 CNY' FROM past ORDER BY number
+            """, [])
         try connection.execute(
             """
             INSERT INTO event_positions (position, event_row_id) SELECT row_id, row_id FROM outbox \
