@@ -88,6 +88,77 @@ static inline int till_ec_jacobian(
 #pragma GCC diagnostic pop
 }
 
+/// What an ECDSA signature that is known to be valid consists of: the point of the key, the digest, and r and s in DER.
+struct till_known_signatures {
+    int (*contain)(const unsigned char *bytes, size_t count);
+    void (*insert)(const unsigned char *bytes, size_t count);
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+// In a function: Swift's importer leaves out a variable of a header's own.
+static inline struct till_known_signatures *till_known(void) {
+    static struct till_known_signatures known;
+    return &known;
+}
+
+static inline size_t till_join_signature(
+    unsigned char *bytes, size_t room, EC_KEY *key, const unsigned char *digest, int digest_count,
+    const unsigned char *signature, int signature_count) {
+    const EC_POINT *point = EC_KEY_get0_public_key(key);
+    if (point == NULL || digest_count < 0 || signature_count < 0) return 0;
+    size_t count = EC_POINT_point2oct(EC_KEY_get0_group(key), point, POINT_CONVERSION_UNCOMPRESSED, bytes, room, NULL);
+    if (count == 0 || room - count < (size_t)digest_count + (size_t)signature_count) return 0;
+    memcpy(bytes + count, digest, (size_t)digest_count);
+    memcpy(bytes + count + digest_count, signature, (size_t)signature_count);
+    return count + (size_t)digest_count + (size_t)signature_count;
+}
+
+static inline int till_verify_unless_known(
+    int type, const unsigned char *digest, int digest_count, const unsigned char *signature, int signature_count,
+    EC_KEY *key) {
+    unsigned char bytes[512];
+    size_t count =
+        till_join_signature(bytes, sizeof bytes, key, digest, digest_count, signature, signature_count);
+    if (count > 0 && till_known()->contain(bytes, count)) return 1;
+    int (*verify)(int, const unsigned char *, int, const unsigned char *, int, EC_KEY *) = NULL;
+    EC_KEY_METHOD_get_verify(EC_KEY_OpenSSL(), &verify, NULL);
+    int result = verify(type, digest, digest_count, signature, signature_count, key);
+    if (result == 1 && count > 0) till_known()->insert(bytes, count);
+    return result;
+}
+
+static inline int till_sign_and_note(
+    int type, const unsigned char *digest, int digest_count, unsigned char *signature, unsigned int *signature_count,
+    const BIGNUM *inverse, const BIGNUM *r, EC_KEY *key) {
+    int (*sign)(
+        int, const unsigned char *, int, unsigned char *, unsigned int *, const BIGNUM *, const BIGNUM *, EC_KEY *);
+    EC_KEY_METHOD_get_sign(EC_KEY_OpenSSL(), &sign, NULL, NULL);
+    int result = sign(type, digest, digest_count, signature, signature_count, inverse, r, key);
+    unsigned char bytes[512];
+    size_t count = result == 1 ? till_join_signature(
+        bytes, sizeof bytes, key, digest, digest_count, signature, (int)*signature_count) : 0;
+    if (count > 0) till_known()->insert(bytes, count);
+    return result;
+}
+
+/// Has libcrypto ask before it verifies an ECDSA signature, and tell which ones it has made or found valid. For keys that
+/// are read or made from now on, in a process with one thread.
+static inline void till_remember_signatures(struct till_known_signatures known) {
+    int (*setup)(EC_KEY *, BN_CTX *, BIGNUM **, BIGNUM **) = NULL;
+    ECDSA_SIG *(*sign)(const unsigned char *, int, const BIGNUM *, const BIGNUM *, EC_KEY *) = NULL;
+    int (*verify)(const unsigned char *, int, const ECDSA_SIG *, EC_KEY *) = NULL;
+    EC_KEY_METHOD *method = EC_KEY_METHOD_new(EC_KEY_OpenSSL());
+    if (method == NULL) return;
+    *till_known() = known;
+    EC_KEY_METHOD_get_sign(EC_KEY_OpenSSL(), NULL, &setup, &sign);
+    EC_KEY_METHOD_get_verify(EC_KEY_OpenSSL(), NULL, &verify);
+    EC_KEY_METHOD_set_sign(method, till_sign_and_note, setup, sign);
+    EC_KEY_METHOD_set_verify(method, till_verify_unless_known, verify);
+    EC_KEY_set_default_method(method);
+}
+#pragma GCC diagnostic pop
+
 /// Has all of libcrypto take its randomness from one function: deprecated in favour of providers, and still honoured by
 /// all of OpenSSL 3. The method is kept for the life of the process, as libcrypto wants it.
 static inline void till_take_randomness_from(int (*bytes)(unsigned char *buffer, int count)) {

@@ -16,6 +16,9 @@ static const int till_sqlite_readonly_directory = SQLITE_READONLY_DIRECTORY;
 /// Call before the library is used: then no allocation takes its lock to count itself.
 static inline int till_sqlite_without_memory_statistics(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
+/// Call before the library is used, in a process that uses it on one thread: then it takes no locks.
+static inline int till_sqlite_for_one_thread(void) { return sqlite3_config(SQLITE_CONFIG_SINGLETHREAD); }
+
 /// Sets one on/off option of a connection (`SQLITE_DBCONFIG_…`).
 static inline int till_sqlite_configure(sqlite3 *connection, int option, int on) {
     return sqlite3_db_config(connection, option, on, (int *)0);

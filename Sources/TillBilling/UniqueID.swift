@@ -48,12 +48,18 @@ public struct UniqueID: Hashable, Sendable {
     public var isAbsent: Bool { (high == 0 && low == 0) || (high == .max && low == .max) }
 
     /// Parses the text form, 8-4-4-4-12 hexadecimal digits in either case; nil for any other text.
-    public init?(_ text: some StringProtocol) {
+    public init?(_ text: some StringProtocol) { self.init(text.utf8) }
+
+    /// The same without a generic loop, of which modules that call it get no specialized copy.
+    public init?(_ text: String) { self.init(text.utf8) }
+
+    @inline(__always)
+    private init?(_ text: some Sequence<UInt8>) {
         var digits = 0
         var high: UInt64 = 0
         var low: UInt64 = 0
         var position = 0
-        for unit in text.utf8 {
+        for unit in text {
             if position == 8 || position == 13 || position == 18 || position == 23 {
                 guard unit == UInt8(ascii: "-") else { return nil }
             } else {

@@ -107,8 +107,15 @@ public func constantTimeEqual(_ left: some Collection<UInt8>, _ right: some Coll
 
 /// Lower-case hexadecimal, two digits a byte.
 package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0F)]] }, as: UTF8.self)
+    func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
+    let bytes = Array(bytes)
+    return String(unsafeUninitializedCapacity: 2 * bytes.count) { text in
+        for (index, byte) in bytes.enumerated() {
+            text[2 * index] = digit(byte >> 4)
+            text[2 * index + 1] = digit(byte & 0x0F)
+        }
+        return 2 * bytes.count
+    }
 }
 
 /// A chain of SHA-256 digests: each is the hash of the one before, followed by the next content. Changing, removing or

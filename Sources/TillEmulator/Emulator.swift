@@ -161,7 +161,9 @@ public final class Emulator: Sendable {
             }
             return (issuer, try APIKey(issuerID: issuerID, keyID: keyID, privateKey: key))
         }
-        let issuer = try Issuer.create(at: now, keys: configuration.keys) { entropy(16) }
+        let issuer = try Issuer.create(
+            at: now, keys: configuration.keys, certificates: configuration.certificates
+        ) { entropy(16) }
         try IdentityTable.store(issuer, connection)
         let apiKey = try APIKey(
             issuerID: UniqueID(random: entropy(16)), keyID: APIKey.keyID(entropy(10)),

@@ -32,6 +32,8 @@ public struct EmulatorConfiguration: Sendable {
     /// PEM private keys by name (`root`, `intermediate`, `signer`, `receiptIntermediate`, `receiptSigner`,
     /// `purchaseSigner`, `apiKey`) for a new store whose keys must be reproducible. Missing ones are generated.
     public var keys: [String: String] = [:]
+    /// DER certificates of these keys by name. A store that has them all issues none.
+    public var certificates: [String: [UInt8]] = [:]
 
     public init() {}
 

@@ -135,6 +135,17 @@ public struct JSONWriter {
         bytes += (value ? "true" : "false").utf8
     }
 
+    public mutating func null(_ key: StaticString) {
+        begin(key)
+        bytes += "null".utf8
+    }
+
+    /// A value that is JSON text already.
+    public mutating func json(_ key: StaticString, _ text: [UInt8]) {
+        begin(key)
+        bytes += text
+    }
+
     public mutating func object(_ key: StaticString, _ members: (inout JSONWriter) -> Void) {
         begin(key)
         object(members)
@@ -154,6 +165,19 @@ public struct JSONWriter {
         }
         bytes.append(UInt8(ascii: "}"))
         isFollowing = true
+    }
+
+    /// An object of texts whose keys are not constants; sorted by key.
+    public mutating func texts(_ key: StaticString, _ values: [String: String]) {
+        begin(key)
+        bytes.append(UInt8(ascii: "{"))
+        for (index, (name, value)) in values.sorted(by: { $0.key < $1.key }).enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            JSONValue.write(name, to: &bytes)
+            bytes.append(UInt8(ascii: ":"))
+            JSONValue.write(value, to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "}"))
     }
 
     /// A list of texts.

@@ -51,6 +51,7 @@ public struct SeedReport: Sendable {
 /// Runs seeds one after the other, in this process and on this thread.
 public struct Simulation {
     private let keys: StoreKeys
+    private let databases: EmptyDatabases
     private let folder: URL
 
     /// - Parameters:
@@ -58,6 +59,7 @@ public struct Simulation {
     ///   - shared: a folder for what all workers of a run need.
     public init(folder: URL, sharing shared: URL) throws {
         keys = try StoreKeys(sharedIn: shared)
+        databases = try EmptyDatabases()
         self.folder = folder
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
@@ -65,7 +67,7 @@ public struct Simulation {
     public func run(_ plan: SimulationPlan) -> SeedReport {
         let place = folder.appendingPathComponent("seed-\(plan.seed)")
         defer { try? FileManager.default.removeItem(at: place) }
-        let world = SimulatedWorld(plan, keys: keys, folder: place)
+        let world = SimulatedWorld(plan, keys: keys, databases: databases, folder: place)
         world.run()
         return SeedReport(
             seed: plan.seed, purchases: world.begun, paid: world.paid, faults: world.parts.faults.counts,

@@ -1,3 +1,4 @@
+import CTillSQLite
 import Foundation
 import TillBilling
 import TillJSON
@@ -35,6 +36,10 @@ public enum SimulationWorker {
     }
 
     private static func work(_ folder: URL, _ say: (String) -> Void) {
+        // A disk registers itself with SQLite, which settles both; the driver, which sets the second, comes later.
+        _ = till_sqlite_for_one_thread()
+        _ = till_sqlite_without_memory_statistics()
+        KnownSignatures.begin()
         let place = folder.appendingPathComponent("worker-\(getpid())")
         guard let simulation = try? Simulation(folder: place, sharing: folder) else { return }
         while let line = readLine(strippingNewline: true) {

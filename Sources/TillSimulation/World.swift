@@ -15,6 +15,7 @@ final class SimulatedWorld: @unchecked Sendable {
     let groundTruth: GroundTruth
     let process: SimulatedProcess
     private let keys: StoreKeys
+    private let databases: EmptyDatabases
     let folder: URL
     let terms: ShopTerms
     let thefts: TheftLog
@@ -50,9 +51,10 @@ final class SimulatedWorld: @unchecked Sendable {
     private static let rightsDays: Int64 = 24
 
     /// - Parameter folder: for the receipts of emulated devices.
-    init(_ plan: SimulationPlan, keys: StoreKeys, folder: URL) {
+    init(_ plan: SimulationPlan, keys: StoreKeys, databases: EmptyDatabases, folder: URL) {
         self.plan = plan
         self.keys = keys
+        self.databases = databases
         self.folder = folder
         terms = ShopTerms(plan)
         let scheduler = SimulatedScheduler(
@@ -77,6 +79,7 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Runs the whole world.
     func run() {
         SeededSignatures.begin(seed: plan.seed)
+        KnownSignatures.begin()
         process.spawn { [self] in
             do {
                 try await live()
@@ -100,7 +103,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private func live() async throws {
         let apple = try await AppleHost.create(
-            parts, keys: keys,
+            parts, keys: keys, files: databases.store,
             watch: AppleHost.Watch(
                 isBought: { [groundTruth] in groundTruth.note($1, to: $0) },
                 isFinished: { [self] id in await self.auditor?.check(finished: id, self.server?.ledger) }),
@@ -230,7 +233,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 }
             })
         return ServerHost(
-            parts, terms,
+            parts, terms, files: databases.ledger,
             watch: ServerHost.Watch(
                 isOpened: { ledger in
                     await auditor.checkFinishes(ledger)

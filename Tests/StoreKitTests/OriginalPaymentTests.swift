@@ -56,6 +56,23 @@ struct OriginalPaymentTests {
         await world.remove()
     }
 
+    @Test(
+        "A device fetches no receipts that its app does not read",
+        arguments: [EmulatedDevice.Receipts.all, .app, .requested])
+    func receipts(_ receipts: EmulatedDevice.Receipts) async throws {
+        let world = try await StoreKitWorld()
+        let device = try world.launch(receipts: receipts)
+        let listener = device.observed()
+        device.pay("points60")
+        await eventually("purchased") { listener.last(.purchased) != nil }
+        let transaction = try #require(listener.last(.purchased))
+        #expect((transaction.transactionReceipt != nil) == (receipts == .all))
+        #expect(FileManager.default.fileExists(atPath: device.receiptURL.path) == (receipts != .requested))
+        try await device.session.refreshOnRequest()
+        #expect(FileManager.default.fileExists(atPath: device.receiptURL.path))
+        await world.remove()
+    }
+
     @Test("A failed transaction stays until it is finished; a purchasing or deferred one can't be finished")
     func failed() async throws {
         let world = try await StoreKitWorld()

@@ -133,12 +133,13 @@ extension StoreKitWorld {
     /// A run of the app on a phone. The same number and place is a relaunch; another place is a reinstallation.
     func launch(
         _ number: Int = 1, of account: String? = "ann", place: String = "app", cable: StoreKitCable = StoreKitCable(),
-        sheet: PaymentSheet.Answer? = nil
+        receipts: EmulatedDevice.Receipts = .all, sheet: PaymentSheet.Answer? = nil
     ) throws -> EmulatedDevice {
         let id = try #require(UUID(uuidString: "3F2C91AB-0000-4000-8000-\(String(format: "%012d", number))"))
         return EmulatedDevice(
             id: id, account: account, bundleID: Self.bundleID, connection: cable.connection(to: emulator),
-            directory: directory.appendingPathComponent("\(number)/\(place)"), effects: .quick(sheet))
+            directory: directory.appendingPathComponent("\(number)/\(place)"), receipts: receipts,
+            effects: .quick(sheet))
     }
 }
 

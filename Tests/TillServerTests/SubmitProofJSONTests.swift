@@ -92,4 +92,42 @@ import TillLedger
     func misfits(_ text: String) {
         #expect(throws: RefusalError.self) { try SubmitProofBody(json: Array(text.utf8)) }
     }
+
+    @Test("Orders and pages of them are written like their Codable forms")
+    func orders() throws {
+        func expect<Reply: Codable>(_ text: [UInt8], _ reply: Reply) throws {
+            #expect(String(decoding: text, as: UTF8.self) == String(decoding: JSONText.encode(reply), as: UTF8.self))
+        }
+        let at = Instant(milliseconds: 1_700_000_000_123)
+        let plain = Order(
+            id: UniqueID(high: 1, low: 2), userID: UserID("u\"1"), productID: ProductID("p"), quantity: 2,
+            price: Money(amount: 600, currency: Currency("CNY")), createdAt: at, updatedAt: at)
+        let full = Order(
+            id: UniqueID(high: 3, low: 4), userID: UserID("u"), productID: ProductID("p"), quantity: 1,
+            status: .completed, price: Money(amount: 0, currency: Currency("CNY")), transactionID: TransactionID("7"),
+            environment: .sandbox, deviceID: DeviceID("d\n"),
+            preview: OrderPreview(at: at, expiresAt: at.adding(milliseconds: 1)), createdAt: at, updatedAt: at)
+        let product = CatalogProduct(
+            id: ProductID("p"), type: .consumable, names: ProductNames(["zh-Hant": "點", "fr": "é\""]),
+            price: Money(amount: 1, currency: Currency("CNY")), points: ["points": 1])
+        let replies = [
+            OrderReply(plain, metadata: nil, history: []),
+            OrderReply(
+                full, of: product, paid: Money(amount: -1, currency: Currency("USD")),
+                metadata: .object(["b": .array([.null, .integer(1)]), "a": .string("学\\/")]),
+                history: [
+                    OrderMove(status: .prepared, at: at, reason: ""),
+                    OrderMove(status: .completed, at: at, reason: "ok"),
+                ]),
+        ]
+        for reply in replies { try expect(reply.encoded, reply) }
+        for page in [
+            OrderPage(Page(data: [], hasMore: false, nextCursor: nil), restored: nil),
+            OrderPage(
+                Page(data: replies, hasMore: true, nextCursor: "c"),
+                restored: RestoredLedger(backupAt: at, restoredAt: at)),
+        ] {
+            try expect(page.encoded, page)
+        }
+    }
 }

@@ -23,6 +23,7 @@ actor DeviceSession {
     nonisolated let client: EmulatorClient
     nonisolated let effects: StoreEffects
     nonisolated let receipt: ReceiptFile
+    private nonisolated let receipts: EmulatedDevice.Receipts
     nonisolated let claimed = ClaimedIDs()
     /// `SKIncludeConsumableInAppPurchaseHistory`.
     nonisolated let consumableHistory: Bool
@@ -54,11 +55,13 @@ actor DeviceSession {
     private var lists: [TransactionQuery: [TransactionResponse]] = [:]
 
     init(
-        client: EmulatorClient, account: String?, receipt: ReceiptFile, consumableHistory: Bool, effects: StoreEffects
+        client: EmulatorClient, account: String?, receipt: ReceiptFile, receipts: EmulatedDevice.Receipts,
+        consumableHistory: Bool, effects: StoreEffects
     ) {
         self.client = client
         self.effects = effects
         self.receipt = receipt
+        self.receipts = receipts
         self.consumableHistory = consumableHistory
         wantedAccount = account
     }
@@ -160,7 +163,7 @@ actor DeviceSession {
     /// If the receipt can't be fetched or written, the file stays old, as on a real device; the app can use
     /// `SKReceiptRefreshRequest`.
     private func refreshReceipt() async {
-        guard let data = try? await client.receipt() else { return }
+        guard receipts != .requested, let data = try? await client.receipt() else { return }
         try? receipt.replace(with: data)
     }
 
@@ -171,6 +174,12 @@ actor DeviceSession {
     func refreshOnRequest() async throws {
         requestedRefreshes += 1
         try await renewReceipt()
+    }
+
+    /// The receipt of one payment in the format of iOS 6; nil if the store can't be reached or the device fetches none.
+    nonisolated func receipt(of transaction: String) async -> Data? {
+        guard receipts == .all else { return nil }
+        return try? await client.receipt(of: transaction)
     }
 
     /// Fetches the receipt again.

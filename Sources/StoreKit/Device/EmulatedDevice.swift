@@ -13,6 +13,16 @@ public final class EmulatedDevice: Sendable {
     /// The device that StoreKit's types act for: the current task's, or the process's own.
     @TaskLocal public static var current = EmulatedDevice.process
 
+    /// The receipts that the device fetches.
+    public enum Receipts: Sendable {
+        /// As a real device: the app receipt after each change, and each payment's own for StoreKit 1.
+        case all
+        /// The app receipt, for an app that reads no payment's own.
+        case app
+        /// None unless the app asks for one, for an app that reads no receipt.
+        case requested
+    }
+
     /// `identifierForVendor`.
     public let id: UUID
     public let bundleID: String
@@ -26,17 +36,18 @@ public final class EmulatedDevice: Sendable {
     ///   - directory: the app's directory on this device; created when it is first needed.
     ///   - consumableHistory: whether the history contains finished consumables. Nil uses the app's
     ///     `SKIncludeConsumableInAppPurchaseHistory`, or `TILL_STORE_CONSUMABLE_HISTORY=1` in the environment.
+    ///   - receipts: the receipts that the device fetches.
     public init(
         id: UUID, account: String?, bundleID: String, connection: StoreConnection, directory: URL,
-        consumableHistory: Bool? = nil, effects: StoreEffects = .process
+        consumableHistory: Bool? = nil, receipts: Receipts = .all, effects: StoreEffects = .process
     ) {
         self.id = id
         self.bundleID = bundleID
         receiptURL = directory.appendingPathComponent("StoreKit/receipt")
         session = DeviceSession(
             client: EmulatorClient(connection: connection, device: id, bundleID: bundleID), account: account,
-            receipt: ReceiptFile(url: receiptURL), consumableHistory: consumableHistory ?? Self.wantsConsumableHistory,
-            effects: effects)
+            receipt: ReceiptFile(url: receiptURL), receipts: receipts,
+            consumableHistory: consumableHistory ?? Self.wantsConsumableHistory, effects: effects)
     }
 
     /// The number of `SKReceiptRefreshRequest`s that the app started since its launch.

@@ -53,7 +53,7 @@ extension SKPaymentQueue {
     }
 
     private func complete(_ transaction: SKPaymentTransaction, _ response: TransactionResponse) async {
-        let receipt = try? await session.client.receipt(of: response.transactionId)
+        let receipt = await session.receipt(of: response.transactionId)
         announce { state in
             state.complete(transaction, response, receipt: receipt)
             return [transaction]

@@ -184,7 +184,7 @@ extension SKPaymentQueue {
         try? await session.renewReceipt()
         var receipts: [String: Data] = [:]
         for response in unfinished.prefix(Self.receiptLimit) {
-            receipts[response.transactionId] = try? await session.client.receipt(of: response.transactionId)
+            receipts[response.transactionId] = await session.receipt(of: response.transactionId)
         }
         let delivered = receipts
         announce { state in
@@ -209,7 +209,7 @@ extension SKPaymentQueue {
         // A running app is informed of a renewal at its next launch (facts/storekit-client A8).
         case .purchased where response.reason != "RENEWAL" && !response.finished:
             guard !state.withLock({ $0.announced.contains(response.transactionId) }) else { return }
-            let receipt = try? await session.client.receipt(of: response.transactionId)
+            let receipt = await session.receipt(of: response.transactionId)
             announce { state in state.arrive(response, receipt: receipt) }
             dropMerged(into: [response.transactionId])
         case .declined:

@@ -63,9 +63,13 @@ extension ProductNames: Codable {
     }
 
     /// All names, and always `en` and `zh`: apps of earlier versions read both.
+    public var written: [String: String] {
+        guard all["en"] == nil || all["zh"] == nil else { return all }
+        return all.merging(["en": en, "zh": zh]) { given, _ in given }
+    }
+
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Tag.self)
-        let written = all.merging(["en": en, "zh": zh]) { given, _ in given }
         for (tag, name) in written.sorted(by: { $0.key < $1.key }) { try container.encode(name, forKey: Tag(tag)) }
     }
 }

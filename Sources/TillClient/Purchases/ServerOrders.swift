@@ -65,7 +65,7 @@ struct ServerOrders: Sendable {
         var hasChanged = false
         for entry in recent.prefix(Self.width) {
             let path = Paths.order(entry.id)
-            guard let order = try? await server.get(path, as: session, expecting: OrderReply.self),
+            guard let order = try? await server.get(path, as: session, expecting: ListedOrder.self),
                 order.id == entry.id
             else { continue }
             if await apply(order, to: entry) { hasChanged = true }
@@ -98,20 +98,20 @@ struct ServerOrders: Sendable {
     /// In seconds: between this device's clock and the server's.
     private static let clockDifference: Int64 = 86_400
 
-    private func orders(_ query: String, as session: UserSession) async -> OrderPage? {
+    private func orders(_ query: String, as session: UserSession) async -> ListedOrders? {
         let path = "\(Paths.orders(of: session.userID))?\(query)"
-        return try? await server.get(path, as: session, expecting: OrderPage.self)
+        return try? await server.get(path, as: session, expecting: ListedOrders.self)
     }
 
     /// A purchase that this device did not begin may have another id here than at the server.
-    private func entry(of order: OrderReply, _ user: UserID) async -> JournalEntry? {
+    private func entry(of order: ListedOrder, _ user: UserID) async -> JournalEntry? {
         var entry = await journal[order.id]
         if entry == nil, let id = order.transactionId { entry = await journal.entry(of: TransactionID(id)) }
         return entry?.userID == user ? entry : nil
     }
 
     /// Whether the order is completed or refunded now, and was not before. On a full disk it stays unchanged.
-    private func apply(_ order: OrderReply, to entry: JournalEntry) async -> Bool {
+    private func apply(_ order: ListedOrder, to entry: JournalEntry) async -> Bool {
         guard let status = OrderStatus(name: order.status) else { return false }
         switch (status, entry.status) {
         // A transaction that this device has seen is submitted, which finishes it too.
@@ -127,6 +127,21 @@ struct ServerOrders: Sendable {
         default: return false
         }
     }
+}
+
+/// The members of an `OrderReply` that a device compares: it reads up to a hundred orders at each launch.
+private struct ListedOrder: Decodable {
+    let id: UniqueID
+    let status: String
+    let transactionId: String?
+    let paid: Money?
+}
+
+/// Those of an `OrderPage`.
+private struct ListedOrders: Decodable {
+    let data: [ListedOrder]
+    let hasMore: Bool
+    let restored: RestoredLedger?
 }
 
 extension JournalEntry {

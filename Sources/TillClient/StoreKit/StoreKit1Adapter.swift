@@ -104,7 +104,8 @@ private final class StoreKit1Adapter: NSObject, SKPaymentTransactionObserver, @u
     // MARK: Products
 
     func listings(_ ids: [ProductID]) async throws(AppStoreError) -> [StoreListing] {
-        try await find(ids).compactMap { StoreListing($0) }
+        let formats = PriceFormats()
+        return try await find(ids).compactMap { StoreListing($0, formats) }
     }
 
     private func find(_ ids: [ProductID]) async throws(AppStoreError) -> [SKProduct] {
@@ -378,17 +379,15 @@ extension QueuedTransaction {
 extension StoreListing {
     /// Nil if the price is not an amount of its currency. The only type that StoreKit 1 reveals is that of a product
     /// with a period.
-    fileprivate init?(_ product: SKProduct) {
+    fileprivate init?(_ product: SKProduct, _ formats: PriceFormats) {
         guard let code = product.priceLocale.currencyCode,
             let price = Money(decimal: "\(product.price)", currency: Currency(code))
         else { return nil }
-        let format = NumberFormatter()
-        format.numberStyle = .currency
-        format.locale = product.priceLocale
+        let shown = formats.format(for: product.priceLocale).string(from: product.price)
         self.init(
             id: ProductID(product.productIdentifier),
             type: product.subscriptionPeriod == nil ? nil : ProductType(rawValue: "Auto-Renewable Subscription"),
             name: product.localizedTitle, description: product.localizedDescription, price: price,
-            displayPrice: format.string(from: product.price) ?? "\(product.price) \(code)")
+            displayPrice: shown ?? "\(product.price) \(code)")
     }
 }

@@ -8,13 +8,15 @@ enum ResponseDate {
     ]
 
     static func text(of instant: Instant) -> String {
-        // `2026-11-24T03:46:25.000Z`
-        let text = instant.rfc3339
-        let parts = text.split(separator: "T")
-        let date = parts[0].split(separator: "-")
-        let (day, time) = (floored(instant.seconds, by: 86_400), parts[1].prefix(8))
-        let name = days[Int((day % 7 + 7) % 7)]
-        return "\(name), \(date[2]) \(months[(Int(date[1]) ?? 1) - 1]) \(date[0]) \(time) GMT"
+        // `2026-11-24T03:46:25.000Z`, where only the year has another length far from now.
+        let text = Array(instant.rfc3339.utf8)
+        let end = text.count
+        func part(_ from: Int, _ count: Int) -> String {
+            String(decoding: text[(end - from)..<(end - from + count)], as: UTF8.self)
+        }
+        let (day, month) = (floored(instant.seconds, by: 86_400), Int(part(19, 2)) ?? 1)
+        let year = String(decoding: text[..<(end - 20)], as: UTF8.self)
+        return "\(days[Int((day % 7 + 7) % 7)]), \(part(16, 2)) \(months[month - 1]) \(year) \(part(13, 8)) GMT"
     }
 
     private static func floored(_ value: Int64, by divisor: Int64) -> Int64 {

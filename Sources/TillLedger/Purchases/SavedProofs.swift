@@ -36,7 +36,7 @@ public struct SavedProofs: Sendable {
     }
 
     private static func next(at now: Instant, _ table: SavedProofTable) throws -> [SavedProofTable.Stored] {
-        for (environment, kind) in classes {
+        for (environment, kind) in classes where try table.hasDue(kind, in: environment, at: now) {
             let due = try table.due(kind, in: environment, at: now, limit: batch)
             if !due.isEmpty { return due }
         }

@@ -91,6 +91,14 @@ public struct SavedProofTable {
         return true
     }
 
+    /// Whether proofs of a kind and an environment are due. Ordering them costs much more, also when there are none.
+    public func hasDue(_ kind: ProofTable.Kind, in environment: StoreEnvironment, at now: Instant) throws -> Bool {
+        try connection.first(
+            "SELECT 1 FROM saved_proofs WHERE environment = ?1 AND kind = ?2 AND due_at <= ?3 LIMIT 1",
+            [environment.column, .integer(kind.rawValue), .instant(now)]
+        ) { _ in true } ?? false
+    }
+
     /// The due proofs of a kind and an environment, alternating between networks and, within each network, between
     /// callers and transactions: the first proof of each comes before the second of any. Only the thousand longest
     /// overdue are considered.

@@ -36,9 +36,10 @@ public struct WebhookDeliveries: Sendable {
     @discardableResult
     public func deliverAll() async throws -> Int {
         let deadline = server.machineClock().adding(milliseconds: Self.passLength)
-        while try await server.ledger.placeEvents(), server.machineClock() <= deadline {}
+        let idle = try await look()
+        if idle.hasUnplaced { while try await server.ledger.placeEvents(), server.machineClock() <= deadline {} }
         guard let send = server.webhookSend else { return 0 }
-        try await register()
+        if !idle.isRegistered { try await register() }
         let endpoints = server.configuration.webhooks.endpoints.filter { !$0.isDisabled }
         let attempts = try await withThrowingTaskGroup(of: Int.self) { group in
             for endpoint in endpoints {
@@ -48,9 +49,32 @@ public struct WebhookDeliveries: Sendable {
             for try await count in group { attempts += count }
             return attempts
         }
-        try await prune()
+        if idle.hasSomethingToPrune { try await prune() }
         return attempts
     }
+
+    /// What a pass may have to do besides sending; most passes find nothing.
+    private struct Look: Sendable {
+        let hasUnplaced: Bool
+        /// Whether the ledger knows every endpoint with its address.
+        let isRegistered: Bool
+        let hasSomethingToPrune: Bool
+    }
+
+    private func look() async throws -> Look {
+        let endpoints = server.configuration.webhooks.endpoints.map { (id: $0.id, url: $0.url.description) }
+        let then = oldest
+        return try await server.database.read { connection in
+            let table = WebhookEndpointTable(connection)
+            return Look(
+                hasUnplaced: try OutboxTable(connection).hasUnplaced(),
+                isRegistered: try endpoints.allSatisfy { try table.find($0.id)?.url == $0.url },
+                hasSomethingToPrune: try WebhookDeliveryTable(connection).hasSomethingToPrune(before: then))
+        }
+    }
+
+    /// Successful deliveries from before are not kept.
+    private var oldest: Instant { server.clock().adding(milliseconds: -Self.memory) }
 
     // MARK: One endpoint
 
@@ -88,17 +112,16 @@ public struct WebhookDeliveries: Sendable {
         var attempts = 0
         for _ in 0..<Self.maximumRounds {
             let now = server.clock()
-            guard server.machineClock() <= deadline, !Task.isCancelled,
-                let state = try await server.database.read({ try WebhookEndpointTable($0).find(endpoint.id) }),
-                state.goneAt == nil
-            else { break }
-            let hasMore = try await enqueueEvents(endpoint, state)
-            let hasMoreToReplay = try await enqueueReplay(endpoint, state)
+            guard server.machineClock() <= deadline, !Task.isCancelled, let due = try await due(for: endpoint) else {
+                break
+            }
+            let hasMore = try await enqueue(due.events, endpoint, due.state)
+            let hasMoreToReplay = try await enqueue(due.replay, endpoint, due.state)
             let isBehind = hasMore || hasMoreToReplay
-            if let rest = state.restsUntil, rest > now {
+            if let rest = due.state.restsUntil, rest > now {
                 if isBehind { continue } else { break }
             }
-            let sent = try await sendRound(to: endpoint, state, over: send)
+            let sent = try await sendRound(to: endpoint, due, over: send)
             attempts += sent.count
             let wasSilent = !sent.isEmpty && sent.allSatisfy { $0.isNoResponse }
             // An endpoint that does not respond is tried again in the next pass.
@@ -107,11 +130,41 @@ public struct WebhookDeliveries: Sendable {
         return attempts
     }
 
-    /// Queues new events; returns whether there may be more.
-    private func enqueueEvents(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
-        let events = try await server.database.read { connection in
-            try OutboxTable(connection).list(after: state.position, limit: Self.batch)
+    /// What is due for an endpoint, in one read: most of them find nothing.
+    private struct Due: Sendable {
+        let state: WebhookEndpointTable.Stored
+        /// The next new events that are not queued.
+        let events: [OutboxTable.Event]
+        /// The next events of the oldest open replay.
+        let replay: EventRange?
+        /// What can be sent now, if nothing has to be queued first.
+        let messages: [Message]?
+    }
+
+    /// Nil for an endpoint that the ledger does not know, or that is gone.
+    private func due(for endpoint: WebhookEndpoint) async throws -> Due? {
+        let now = server.clock()
+        return try await server.database.read { connection in
+            guard let state = try WebhookEndpointTable(connection).find(endpoint.id), state.goneAt == nil else {
+                return nil
+            }
+            let events = try OutboxTable(connection).list(after: state.position, limit: Self.batch)
+            let replays = WebhookReplayTable(connection)
+            let replay = try replays.open(state.rowID).map { replay in
+                let (events, position) = try replays.next(replay, limit: Self.batch)
+                return EventRange(replay: replay, events: events, position: position)
+            }
+            let isReady = events.isEmpty && replay == nil && state.restsUntil.map { $0 <= now } ?? true
+            return Due(
+                state: state, events: events, replay: replay,
+                messages: isReady ? try Self.messages(for: state, at: now, connection) : nil)
         }
+    }
+
+    /// Queues new events; returns whether there may be more.
+    private func enqueue(
+        _ events: [OutboxTable.Event], _ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored
+    ) async throws -> Bool {
         guard let last = events.last else { return false }
         let (wanted, now) = (events.filter { endpoint.wants($0.type) }, server.clock())
         try await server.database.write(locking: [.endpoint(endpoint.id)]) { connection in
@@ -123,13 +176,9 @@ public struct WebhookDeliveries: Sendable {
     }
 
     /// Continues the oldest open replay; returns whether more of it may be left.
-    private func enqueueReplay(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
-        let next = try await server.database.read { connection -> EventRange? in
-            let replays = WebhookReplayTable(connection)
-            guard let replay = try replays.open(state.rowID) else { return nil }
-            let (events, position) = try replays.next(replay, limit: Self.batch)
-            return EventRange(replay: replay, events: events, position: position)
-        }
+    private func enqueue(
+        _ next: EventRange?, _ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored
+    ) async throws -> Bool {
         guard let next else { return false }
         let now = server.clock()
         try await server.database.write(locking: [.endpoint(endpoint.id)]) { connection in
@@ -161,21 +210,13 @@ public struct WebhookDeliveries: Sendable {
 
     /// Sends the first due event of each queue and records the results.
     private func sendRound(
-        to endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored, over send: @escaping HTTPSend
+        to endpoint: WebhookEndpoint, _ due: Due, over send: @escaping HTTPSend
     ) async throws -> [WebhookAttempt] {
-        let now = server.clock()
-        let messages = try await server.database.read { connection in
-            let (outbox, view) = (OutboxTable(connection), try EventView(connection))
-            return try WebhookDeliveryTable(connection).due(
-                state.rowID, at: now, limit: state.isSilent ? 1 : Self.width
-            )
-            .compactMap { delivery -> Message? in
-                guard let event = try outbox.find(delivery.event) else { return nil }
-                return Message(
-                    delivery: delivery, id: EventView.id(of: event),
-                    body: Array(try view.json(event).encoded().utf8))
+        let (state, now) = (due.state, server.clock())
+        let messages =
+            if let messages = due.messages { messages } else {
+                try await server.database.read { try Self.messages(for: state, at: now, $0) }
             }
-        }
         guard !messages.isEmpty else { return [] }
         let (clock, signedAt) = (server.clock, server.machineClock())
         let made = await withTaskGroup(of: (Int, WebhookAttempt?).self) { group in
@@ -193,6 +234,21 @@ public struct WebhookDeliveries: Sendable {
         let results = messages.indices.compactMap { index in made[index].map { (messages[index].delivery, $0) } }
         if !results.isEmpty { try await record(results, at: state.rowID, of: endpoint.id) }
         return results.map(\.1)
+    }
+
+    /// The first due event of each queue.
+    private static func messages(
+        for state: WebhookEndpointTable.Stored, at now: Instant, _ connection: any Connection
+    ) throws -> [Message] {
+        let deliveries = try WebhookDeliveryTable(connection).due(
+            state.rowID, at: now, limit: state.isSilent ? 1 : width)
+        guard !deliveries.isEmpty else { return [] }
+        let (outbox, view) = (OutboxTable(connection), try EventView(connection))
+        return try deliveries.compactMap { delivery in
+            guard let event = try outbox.find(delivery.event) else { return nil }
+            return Message(
+                delivery: delivery, id: EventView.id(of: event), body: Array(try view.json(event).encoded().utf8))
+        }
     }
 
     private func record(
@@ -258,10 +314,7 @@ public struct WebhookDeliveries: Sendable {
     // MARK: Pruning
 
     private func prune() async throws {
-        let then = server.clock().adding(milliseconds: -Self.memory)
-        guard try await server.database.read({ try WebhookDeliveryTable($0).hasSomethingToPrune(before: then) }) else {
-            return
-        }
+        let then = oldest
         try await server.database.write(locking: [.ledger("deliveries")]) { connection in
             _ = try WebhookDeliveryTable(connection).prune(before: then, limit: Self.batch)
         }

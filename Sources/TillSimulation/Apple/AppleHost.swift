@@ -19,23 +19,26 @@ final class AppleHost: @unchecked Sendable {
     private let parts: SimulationContext
     private let watch: Watch
 
-    /// - Parameter send: the connection for notifications to the developer's server.
+    /// - Parameters:
+    ///   - files: those of its empty database.
+    ///   - send: the connection for notifications to the developer's server.
     static func create(
-        _ parts: SimulationContext, keys: StoreKeys, watch: Watch,
+        _ parts: SimulationContext, keys: StoreKeys, files: [String: [UInt8]], watch: Watch,
         send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
     ) async throws -> AppleHost {
         let process = SimulatedProcess("apple", on: parts.scheduler)
         let scheduler = parts.scheduler
-        let disk = CrashableDisk(seed: parts.seed)
+        let disk = CrashableDisk(seed: parts.seed, files: files)
         var options = Emulator.databaseOptions
         options.vfs = disk.vfs
         options.threads = .inline
-        let ledger = try SQLiteDatabase.open(path: "store.db", role: .server, options: options)
+        let ledger = try SQLiteDatabase.open(path: EmptyDatabases.storePath, role: .server, options: options)
         var configuration = EmulatorConfiguration()
         configuration.environment = .production
         configuration.app = EmulatedApp(bundleID: SimulatedShop.bundleID)
         configuration.products = SimulatedShop.sold
-        configuration.keys = keys.pem
+        configuration.keys = keys.apple.pem
+        configuration.certificates = keys.apple.certificates
         let entropy = Entropy(parts.seed, "apple")
         let emulator = try await Emulator(
             configuration: configuration, database: ledger, clock: { scheduler.now }, entropy: entropy.bytes,
@@ -79,10 +82,7 @@ final class AppleHost: @unchecked Sendable {
         if let id, !finished.contains(id) { await watch.isFinished(id) }
         let response = await emulator.respond(to: request)
         if let id, response.status == 200 { finished.insert(id) }
-        if request.method != .get {
-            if request.path == "/emulator/purchases" { watch.isBought(request, response) }
-            emulator.wake()
-        }
+        if request.method == .post, request.path == "/emulator/purchases" { watch.isBought(request, response) }
         return response
     }
 
@@ -110,7 +110,6 @@ final class AppleHost: @unchecked Sendable {
             body: body.map { Array($0.encoded().utf8) } ?? [])
         let emulator = emulator
         let response = await process.ask { await emulator.respond(to: request) }
-        emulator.wake()
         guard let response, response.status < 300 else { return nil }
         return try? JSONValue(decoding: response.body)
     }

@@ -29,11 +29,7 @@ final class Mallory: @unchecked Sendable {
         self.apple = apple
         process = SimulatedProcess("mallory", on: parts.scheduler)
         random = SeededRandom(seed: parts.seed, stream: "mallory")
-        let entropy = Entropy(parts.seed, "pirate")
-        // The same names and extensions, and the same keys except the root's.
-        var stolen = keys.pem
-        stolen["root"] = nil
-        pirate = try Issuer.create(at: parts.scheduler.now, keys: stolen) { entropy.bytes(16) }
+        pirate = try keys.pirate.issuer()
     }
 
     // MARK: Observed requests

@@ -18,7 +18,7 @@ public final class CrashableDisk: @unchecked Sendable {
     public let vfs: String
 
     private let lock = Locked<Void>()
-    private var image = DiskImage()
+    private var image: DiskImage
     private var random: SeededRandom
     private var current = Conditions()
     private var failures: [Failure] = []
@@ -31,8 +31,10 @@ public final class CrashableDisk: @unchecked Sendable {
     private var cut: PowerCut?
     private var registration: VFSRegistration?
 
-    public init(seed: UInt64) {
+    /// - Parameter files: what the disk holds durably, by name.
+    public init(seed: UInt64, files: [String: [UInt8]] = [:]) {
         random = SeededRandom(seed: seed)
+        image = DiskImage(durable: files)
         let registration = VFSRegistration()
         vfs = registration.name
         self.registration = registration

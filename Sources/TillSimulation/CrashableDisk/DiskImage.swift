@@ -5,6 +5,11 @@ struct DiskImage {
     var files: [String: DiskFile] = [:]
     private var durableNames: [String: DiskFile] = [:]
 
+    init(durable: [String: [UInt8]] = [:]) {
+        files = durable.mapValues { DiskFile(durable: $0) }
+        durableNames = files
+    }
+
     var usedBytes: Int { files.values.reduce(0) { $0 + $1.content.count } }
 
     mutating func syncNames() { durableNames = files }
@@ -55,32 +60,36 @@ enum PowerLoss: CaseIterable {
     case sectorsLost
 }
 
-/// One file: its content, its content at the last sync, and the changes between them.
+/// One file: its content, and what undoes each change since the last sync.
 final class DiskFile {
     private(set) var content: [UInt8]
-    private var durable: [UInt8]
-    private var unsynced: [Change] = []
+    private var unsynced: [Undo] = []
     var locks = FileLocks()
     let index = SharedIndex()
 
     private static let sectorSize = 512
 
+    /// A change, made again after a power cut.
     private enum Change {
         case write(offset: Int, bytes: [UInt8])
         case resize(Int)
     }
 
+    /// What the file held before a change: keeping this costs a sync nothing, and the file as it was then is needed
+    /// only at a power cut.
+    private enum Undo {
+        /// The bytes that the write replaced; fewer than it wrote, if it went beyond the end.
+        case write(offset: Int, count: Int, replaced: [UInt8], size: Int)
+        case resize(size: Int, removed: [UInt8])
+    }
+
     /// The same file, closed by all programs.
     init(copying file: DiskFile) {
         content = file.content
-        durable = file.durable
         unsynced = file.unsynced
     }
 
-    init(durable: [UInt8] = []) {
-        content = durable
-        self.durable = durable
-    }
+    init(durable: [UInt8] = []) { content = durable }
 
     /// - Returns: false if the file ends before the buffer does; SQLite expects the rest as zeros.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
@@ -95,31 +104,45 @@ final class DiskFile {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        let size = content.count
+        let replaced = offset < size ? Array(content[offset..<min(size, offset + bytes.count)]) : []
+        unsynced.append(.write(offset: offset, count: bytes.count, replaced: replaced, size: size))
         Self.write(bytes, at: offset, to: &content)
-        unsynced.append(.write(offset: offset, bytes: [UInt8](bytes)))
     }
 
     func resize(to size: Int) {
+        let removed = size < content.count ? Array(content[size...]) : []
+        unsynced.append(.resize(size: content.count, removed: removed))
         Self.resize(&content, to: size, filler: nil)
-        unsynced.append(.resize(size))
     }
 
-    func sync() {
-        for change in unsynced {
-            switch change {
-            case .write(let offset, let bytes): bytes.withUnsafeBytes { Self.write($0, at: offset, to: &durable) }
-            case .resize(let size): Self.resize(&durable, to: size, filler: nil)
+    func sync() { unsynced = [] }
+
+    /// The content at the last sync, and the changes since.
+    private func durable() -> (content: [UInt8], changes: [Change]) {
+        var result = content
+        var changes: [Change] = []
+        for undo in unsynced.reversed() {
+            switch undo {
+            case .write(let offset, let count, let replaced, let size):
+                changes.append(.write(offset: offset, bytes: Array(result[offset..<(offset + count)])))
+                Self.resize(&result, to: size, filler: nil)
+                replaced.withUnsafeBytes { if !$0.isEmpty { Self.write($0, at: offset, to: &result) } }
+            case .resize(let size, let removed):
+                changes.append(.resize(result.count))
+                Self.resize(&result, to: size - removed.count, filler: nil)
+                result += removed
             }
         }
-        unsynced = []
+        return (result, changes.reversed())
     }
 
     func afterPowerCut(_ loss: PowerLoss, _ random: inout SeededRandom) -> [UInt8] {
-        var result = durable
-        let end = random.below(unsynced.count + 1)
+        var (result, changes) = durable()
+        let end = random.below(changes.count + 1)
         // A file system may have extended the file without writing its new content.
         let filler: UInt8? = random.chance(0.5) ? UInt8(truncatingIfNeeded: random.next()) : nil
-        for (position, change) in unsynced.enumerated() {
+        for (position, change) in changes.enumerated() {
             let keeps: (inout SeededRandom) -> Bool
             switch loss {
             case .everythingKept: keeps = { _ in true }

@@ -99,7 +99,7 @@ final class PhoneHost: @unchecked Sendable {
         let process = SimulatedProcess("\(name)-\(launches)", on: parts.scheduler)
         let device = EmulatedDevice(
             id: id, account: account, bundleID: SimulatedShop.bundleID, connection: connection(in: process),
-            directory: directory, consumableHistory: false, effects: storeEffects(of: process))
+            directory: directory, consumableHistory: false, receipts: receipts, effects: storeEffects(of: process))
         do {
             let store = try EmulatedDevice.$current.withValue(device) {
                 try TillStore(
@@ -186,6 +186,9 @@ final class PhoneHost: @unchecked Sendable {
         generation == .storeKit1
             ? .storeKit1(effects(of: process), proof: proof) : .storeKit2(spawn: { process.spawn($0) })
     }
+
+    /// The kit reads the app receipt under StoreKit 1, and no other.
+    private var receipts: EmulatedDevice.Receipts { generation == .storeKit1 ? .app : .requested }
 
     private func files(in process: SimulatedProcess) -> DeviceFiles {
         let cache = catalog

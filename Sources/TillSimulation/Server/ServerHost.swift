@@ -65,11 +65,12 @@ final class ServerHost: @unchecked Sendable {
         var isWritten: SteppedDatabase.IsWritten
     }
 
-    init(_ parts: SimulationContext, _ terms: Terms, watch: Watch) {
+    /// - Parameter files: those of its empty ledger.
+    init(_ parts: SimulationContext, _ terms: Terms, files: [String: [UInt8]], watch: Watch) {
         self.parts = parts
         self.watch = watch
         self.terms = terms
-        disk = CrashableDisk(seed: parts.seed)
+        disk = CrashableDisk(seed: parts.seed, files: files)
         random = SeededRandom(seed: parts.seed, stream: "server")
         entropy = Entropy(parts.seed, "server")
         lateness = Lateness(seed: parts.seed)
@@ -98,7 +99,7 @@ final class ServerHost: @unchecked Sendable {
             #if PLANTED_MISTAKES
                 if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
             #endif
-            let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
+            let ledger = try SQLiteDatabase.open(path: EmptyDatabases.ledgerPath, role: .server, options: options)
             let stepped = SteppedDatabase(
                 ledger, tables: tables, faults: parts.faults, lateness: lateness,
                 pause: { [parts] in await parts.scheduler.pause($0) }, isWritten: watch.isWritten)

@@ -53,11 +53,13 @@ public struct Issuer: Sendable {
     /// expired ones.
     ///
     /// - Parameter keys: PEM private keys by name, for reproducible runs; missing ones are generated.
+    /// - Parameter certificates: DER certificates of these keys by name. If none is missing, none is issued.
     /// - Parameter serials: returns 16 random bytes on each call.
     public static func create(
-        at now: Instant, keys: [String: String] = [:], commonName: String = "Till Emulator Root CA",
-        serials: () -> [UInt8]
+        at now: Instant, keys: [String: String] = [:], certificates: [String: [UInt8]] = [:],
+        commonName: String = "Till Emulator Root CA", serials: () -> [UInt8]
     ) throws(SigningError) -> Issuer {
+        if let known = try Issuer(keys: keys, certificates: certificates) { return known }
         func key(_ name: Name, _ kind: PrivateKey.Kind) throws(SigningError) -> PrivateKey {
             guard let pem = keys[name.rawValue] else { return try .generate(kind) }
             let key = try PrivateKey(pem: pem)
@@ -101,6 +103,29 @@ public struct Issuer: Sendable {
             .root: root, .intermediate: intermediate, .signer: signer, .receiptIntermediate: receiptIntermediate,
             .receiptSigner: receiptSigner, .purchaseSigner: purchaseSigner,
         ])
+    }
+
+    /// Nil unless there are a key and a certificate of every name.
+    private init?(keys: [String: String], certificates: [String: [UInt8]]) throws(SigningError) {
+        var identities: [Name: SigningIdentity] = [:]
+        for name in Name.allCases {
+            let chain = name.chain.compactMap { certificates[$0.rawValue] }
+            guard let pem = keys[name.rawValue], chain.count == name.chain.count else { return nil }
+            identities[name] = try SigningIdentity(key: try PrivateKey(pem: pem), chain: chain)
+        }
+        try self.init(identities: identities)
+    }
+
+    /// The private keys as PEM by name, for `create`.
+    package func keys() throws(SigningError) -> [String: String] {
+        var keys: [String: String] = [:]
+        for (name, identity) in identities { keys[name.rawValue] = try identity.key.pem() }
+        return keys
+    }
+
+    /// The certificates as DER by name, for `create`.
+    package var certificates: [String: [UInt8]] {
+        Dictionary(uniqueKeysWithValues: identities.map { ($0.key.rawValue, $0.value.chain.first ?? []) })
     }
 
     /// DER of the root certificate: all that a configuration needs to trust this issuer.

@@ -24,6 +24,22 @@ struct NotificationSender: Sendable {
         var successor: CheckedContinuation<Void, Never>?
     }
 
+    /// The payloads that were signed last.
+    private struct SignedPayloads {
+        private(set) var texts: [UniqueID: String] = [:]
+        private var notifications: [UniqueID] = []
+        private static let limit = 256
+
+        mutating func insert(_ text: String, of notification: UniqueID) {
+            guard texts.updateValue(text, forKey: notification) == nil else { return }
+            notifications.append(notification)
+            // Half at once, so that the list moves seldom.
+            guard notifications.count > Self.limit else { return }
+            for oldest in notifications.prefix(Self.limit / 2) { texts[oldest] = nil }
+            notifications.removeFirst(Self.limit / 2)
+        }
+    }
+
     private enum Progress {
         /// Nothing more is due.
         case done
@@ -33,6 +49,7 @@ struct NotificationSender: Sendable {
     }
 
     private let work = Locked(Work())
+    private let signed = Locked(SignedPayloads())
     /// Wakes `run` while it is running.
     private let signal = Locked<AsyncStream<Void>.Continuation?>(nil)
 
@@ -47,8 +64,14 @@ struct NotificationSender: Sendable {
         payload = SignedNotification(issuer: issuer, configuration: configuration)
     }
 
-    /// The whole signed payload with its nested tokens (facts/jws §7).
-    func signedPayload(_ notification: StoredNotification) throws -> String { try payload.text(notification) }
+    /// The whole signed payload with its nested tokens (facts/jws §7). It is the same for each attempt and in the
+    /// history; those that were sent lately need not be signed again.
+    func signedPayload(_ notification: StoredNotification) throws -> String {
+        if let text = signed.withLock({ $0.texts[notification.uuid] }) { return text }
+        let text = try payload.text(notification)
+        signed.withLock { $0.insert(text, of: notification.uuid) }
+        return text
+    }
 
     // MARK: Waking
 

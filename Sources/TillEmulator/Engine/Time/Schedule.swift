@@ -143,10 +143,21 @@ extension Store {
     /// time.
     func run() async {
         for await _ in notifications.signals() {
+            guard (try? await hasWork()) ?? true else { continue }
             // A failing database is retried at the next wake, never at once.
             try? await catchUp()
             await notifications.sendDue()
             _ = try? await sweep()
+        }
+    }
+
+    /// Whether anything is due: most wakes find nothing.
+    private func hasWork() async throws -> Bool {
+        let now = clock.now
+        return try await database.read { connection in
+            if try Schedule.next(by: now, connection) != nil { return true }
+            if let due = try NotificationTable.nextDue(connection), due <= now { return true }
+            return try NotificationTable.hasOutlived(at: now, connection)
         }
     }
 

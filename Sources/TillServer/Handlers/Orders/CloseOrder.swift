@@ -32,7 +32,7 @@ extension Server {
             }
             return try OrderView(stored, connection)
         }
-        return JSONText.response(200, view.reply(in: configuration.catalog))
+        return JSONText.response(200, text: view.reply(in: configuration.catalog).encoded)
     }
 
     /// The order of a guest who signed in belongs to the account: only the account may close it.

@@ -59,7 +59,7 @@ extension Server {
         inputs.finish()
         if isNew { recordedCustomers.insert(buyer, as: kind) }
         guard isNew || found.order.isSame(as: order) else { throw RefusalError(.orderConflict) }
-        return JSONText.response(isNew ? 201 : 200, found.reply(in: configuration.catalog))
+        return JSONText.response(isNew ? 201 : 200, text: found.reply(in: configuration.catalog).encoded)
     }
 
     /// Limits the orders that a user token opens, because each is a permanent row. A repeated id opens none. The check

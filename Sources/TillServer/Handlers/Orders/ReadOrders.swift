@@ -19,7 +19,7 @@ extension Server {
                 user.map { (try? call.credential.mayActFor($0)) != nil } ?? false
             })
         else { throw RefusalError(.unknownOrder) }
-        return JSONText.response(200, found.view.reply(in: configuration.catalog))
+        return JSONText.response(200, text: found.view.reply(in: configuration.catalog).encoded)
     }
 
     /// `GET /v1/users/{userId}/orders?status=&environment=&limit=&cursor=`: newest first.
@@ -46,7 +46,7 @@ extension Server {
         let isRecent = restore.map { $0.restoredAt >= clock().adding(seconds: -Self.restoreNotice) } ?? false
         let listed = page.page(found, at: \.0) { [catalog = configuration.catalog] in $0.1.reply(in: catalog) }
         return JSONText.response(
-            200, OrderPage(listed, restored: isRecent ? restore.map(RestoredLedger.init) : nil))
+            200, text: OrderPage(listed, restored: isRecent ? restore.map(RestoredLedger.init) : nil).encoded)
     }
 
     /// Seconds for which devices are told of a restore: as long as Apple keeps notifications.

@@ -10,10 +10,7 @@ final class Flooder: Thief, @unchecked Sendable {
     private var sent = 0
 
     init(_ resources: Resources, keys: StoreKeys) {
-        let entropy = Entropy(resources.parts.seed, "flooder")
-        var pem = keys.pem
-        pem["root"] = nil
-        pirate = try? Issuer.create(at: resources.parts.scheduler.now, keys: pem) { entropy.bytes(16) }
+        pirate = try? keys.pirate.issuer()
         super.init(.flooder, resources)
     }
 

@@ -42,6 +42,21 @@ struct IssuerTests {
         }
     }
 
+    @Test("An authority from keys and certificates issues none, and signs as the one that they are from")
+    func known() throws {
+        let issuer = try Issuer.create(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
+        let (keys, certificates) = (try issuer.keys(), issuer.certificates)
+        let same = try Issuer.create(at: now, keys: keys, certificates: certificates) { fatalError("no serials") }
+        #expect(same.certificates == certificates)
+        let token = try #require(CompactToken(try same.sign(payload: Array("{}".utf8))))
+        let key = try #require(issuer.identities[.signer]?.chain.first.flatMap { Certificate(der: $0)?.publicKey })
+        #expect(token.isSigned(by: key))
+        var fewer = certificates
+        fewer["signer"] = nil
+        let other = try Issuer.create(at: now, keys: keys, certificates: fewer) { RandomBytes.make(16) }
+        #expect(other.rootCertificate != issuer.rootCertificate)
+    }
+
     @Test("Key kinds, signature algorithms, markers and limits are Apple's")
     func certificates() throws {
         let directory = try directory()
