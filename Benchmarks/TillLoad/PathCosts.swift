@@ -9,6 +9,8 @@ struct PathCosts {
     let till: String
     /// How many requests of each kind.
     let count: Int
+    /// The one kind that is measured; nil for all of them and the deliveries.
+    let only: String?
 
     private static let receiver = "backend"
 
@@ -21,6 +23,7 @@ struct PathCosts {
         let requests = try await served(database, ["TILL_RECEIPTS_POLICY": "provisional"]) { port, server in
             try await self.requests(issuer, port, server)
         }
+        guard only == nil else { return requests }
         // A second server on the same ledger delivers all events that the first one recorded.
         let receiver = CountingReceiver()
         let listener = try receiver.listen()
@@ -57,6 +60,22 @@ struct PathCosts {
     /// The numbers of one kind of purchase.
     private func numbers(_ kind: Int) -> Range<Int> { (kind * count)..<((kind + 1) * count) }
 
+    /// One kind of request.
+    private struct Kind {
+        let name: String
+        var isRight: @Sendable (Int) -> Bool = { $0 == 200 }
+        /// Sends what the requests rest on, and returns them.
+        let requests: () throws -> [[UInt8]]
+    }
+
+    /// What was sent already: kinds rest on earlier ones, and each is measured without them too.
+    private final class Sent {
+        private var steps: Set<String> = []
+        func once(_ step: String, _ send: () throws -> Void) rethrows {
+            if steps.insert(step).inserted { try send() }
+        }
+    }
+
     /// Opens orders, pays each in one of several ways, then reads and forges.
     private func requests(_ issuer: LoadIssuer, _ port: UInt16, _ server: Int32) async throws -> String {
         // The signer's chain is verified once.
@@ -64,55 +83,112 @@ struct PathCosts {
         // A receipt is granted by an order that was opened at most five minutes after the purchase.
         let receipts = try self.receipts(issuer)
         for kind in receipts { try open(kind.numbers, LoadSet.productID, port, of: LoadSet.user) }
+        let kinds =
+            try purchases(issuer, port) + notifications(issuer, port) + entitlements(issuer, port)
+            + receipts.map { kind in Kind(name: kind.name) { kind.requests } }
+        let measured = kinds.filter { kind in only.map { kind.name == $0 } ?? true }
+        guard !measured.isEmpty else {
+            throw LoadError("there are only the kinds \(kinds.map(\.name).joined(separator: ", "))")
+        }
+        return try measured.map { try line($0.name, $0.requests(), port, server, $0.isRight) }.joined(separator: "\n")
+    }
+
+    private func purchases(_ issuer: LoadIssuer, _ port: UInt16) throws -> [Kind] {
+        let sent = Sent()
         let proofs = try numbers(0).map { try issuer.proof($0) }
         let orders = numbers(0).map { order($0, LoadSet.productID, of: LoadSet.user($0)) }
+        let grants = proofs.map(submission)
         let forged = zip(proofs, proofs.dropFirst() + proofs.prefix(1)).map { proof, other in
             submission(
                 proof.split(separator: ".").dropLast().joined(separator: ".") + "."
                     + (other.split(separator: ".").last ?? ""))
         }
-        let kinds: [(String, [[UInt8]], @Sendable (Int) -> Bool)] = [
-            ("order", orders, { $0 == 201 }),
-            ("grant", proofs.map(submission), { $0 == 200 }),
-            ("repeated grant", proofs.map(submission), { $0 == 200 }),
-            ("refused forgery", forged, { $0 == 400 || $0 == 422 }),
-            ("wallet", (0..<count).map { read("wallet", LoadSet.user($0)) }, { $0 == 200 }),
+        func sendOrders() throws {
+            try sent.once("orders") { try sendAll(orders, to: port, connections: 32) { $0 == 201 } }
+        }
+        func sendGrants() throws {
+            try sendOrders()
+            try sent.once("grants") { try sendAll(grants, to: port, connections: 32) { $0 == 200 } }
+        }
+        return [
+            Kind(name: "order", isRight: { $0 == 201 }) {
+                sent.once("orders") {}
+                return orders
+            },
+            Kind(name: "grant") {
+                try sendOrders()
+                sent.once("grants") {}
+                return grants
+            },
+            Kind(name: "repeated grant") {
+                try sendGrants()
+                return grants
+            },
+            Kind(name: "refused forgery", isRight: { $0 == 400 || $0 == 422 }) { forged },
+            Kind(name: "wallet") {
+                try sendGrants()
+                return (0..<count).map { read("wallet", LoadSet.user($0)) }
+            },
         ]
-        var lines: [String] = []
-        for (name, requests, isRight) in kinds { lines.append(try line(name, requests, port, server, isRight)) }
-        try open(numbers(1), LoadSet.productID, port, of: LoadSet.user)
-        let paid = try numbers(1).map { notification(try issuer.notification($0, about: issuer.proof($0))) }
-        lines.append(try line("notification with two tokens", paid, port, server) { $0 == 200 })
-        for (name, kind, user) in [
+    }
+
+    private func notifications(_ issuer: LoadIssuer, _ port: UInt16) -> [Kind] {
+        let paid = Kind(name: "notification with two tokens") {
+            try open(numbers(1), LoadSet.productID, port, of: LoadSet.user)
+            return try numbers(1).map { notification(try issuer.notification($0, about: issuer.proof($0))) }
+        }
+        let kinds: [(String, Int, (Int) -> String)] = [
             ("notification with three tokens", 2, Self.newUser),
             ("notification with three tokens, twenty subscriptions", 3, LoadSet.user),
-        ] as [(String, Int, (Int) -> String)] {
-            try open(numbers(kind), LoadSet.monthlyID, port, of: user)
-            let begun = try numbers(kind).map { notification(try issuer.subscriptionNotification($0)) }
-            lines.append(try line(name, begun, port, server) { $0 == 200 })
-        }
-        lines += try entitlements(issuer, port, server)
-        for kind in receipts { lines.append(try line(kind.name, kind.requests, port, server) { $0 == 200 }) }
-        return lines.joined(separator: "\n")
+        ]
+        return [paid] + kinds.map { name, kind, user in Kind(name: name) { try begun(kind, issuer, port, of: user) } }
+    }
+
+    /// Notifications of subscriptions that begin, whose orders it opens.
+    private func begun(
+        _ kind: Int, _ issuer: LoadIssuer, _ port: UInt16, of user: (Int) -> String
+    ) throws -> [[UInt8]] {
+        try open(numbers(kind), LoadSet.monthlyID, port, of: user)
+        return try numbers(kind).map { notification(try issuer.subscriptionNotification($0)) }
     }
 
     /// A customer with one subscription.
     private static func newUser(_ number: Int) -> String { "new-\(number)" }
 
-    /// Reads the entitlements of customers with one purchase, with three, and with many.
-    private func entitlements(_ issuer: LoadIssuer, _ port: UInt16, _ server: Int32) throws -> [String] {
+    /// Reads what customers have with one purchase, with three, with many subscriptions, and with many orders.
+    private func entitlements(_ issuer: LoadIssuer, _ port: UInt16) -> [Kind] {
+        let sent = Sent()
         let newUsers = numbers(2).map(Self.newUser)
         let reads = newUsers.map { read("entitlements", $0) }
-        var lines = [try line("entitlements of one purchase", reads, port, server) { $0 == 200 }]
-        for kind in [4, 5] {
-            try open(numbers(kind), LoadSet.productID, port, of: { newUsers[$0 % count] })
-            let proofs = try numbers(kind).map { submission(try issuer.proof($0)) }
-            try sendAll(proofs, to: port, connections: 32) { $0 == 200 }
+        func subscribe(_ kind: Int, _ user: (Int) -> String) throws {
+            guard only != nil else { return }
+            try sent.once("subscriptions \(kind)") {
+                try sendAll(begun(kind, issuer, port, of: user), to: port, connections: 32) { $0 == 200 }
+            }
         }
-        lines.append(try line("entitlements of three purchases", reads, port, server) { $0 == 200 })
-        let many = (0..<count).map { read("entitlements", LoadSet.user($0)) }
-        lines.append(try line("entitlements of twenty subscriptions", many, port, server) { $0 == 200 })
-        return lines
+        return [
+            Kind(name: "entitlements of one purchase") {
+                try subscribe(2, Self.newUser)
+                return reads
+            },
+            Kind(name: "entitlements of three purchases") {
+                try subscribe(2, Self.newUser)
+                for kind in [4, 5] {
+                    try open(numbers(kind), LoadSet.productID, port, of: { newUsers[$0 % count] })
+                    let proofs = try numbers(kind).map { submission(try issuer.proof($0)) }
+                    try sendAll(proofs, to: port, connections: 32) { $0 == 200 }
+                }
+                return reads
+            },
+            Kind(name: "entitlements of twenty subscriptions") {
+                try subscribe(3, LoadSet.user)
+                return (0..<count).map { read("entitlements", LoadSet.user($0)) }
+            },
+            Kind(name: "entitlements of many orders") {
+                try CustomersWithOrders.many.send(issuer, to: port)
+                return (0..<count).map { read("entitlements", CustomersWithOrders.many.user($0)) }
+            },
+        ]
     }
 
     private struct ReceiptRequests {
@@ -142,19 +218,20 @@ struct PathCosts {
         _ name: String, _ requests: [[UInt8]], _ port: UInt16, _ server: Int32,
         _ isRight: @escaping @Sendable (Int) -> Bool
     ) throws -> String {
+        let profile = try Profile(of: server)
         let before = try ProcessFigures(of: server).processorSeconds
         do {
             try sendAll(requests, to: port, connections: 32, isRight)
         } catch {
             throw LoadError("\(name): \(error)")
         }
+        try profile?.end()
         let spent = try ProcessFigures(of: server).processorSeconds - before
         return "\(name): " + String(format: "%.1f", spent * 1_000_000 / Double(requests.count))
     }
 
     private func order(_ number: Int, _ product: String, of user: String) -> [UInt8] {
-        let body = #"{"id":"\#(LoadSet.order(number))","userId":"\#(user)","productId":"\#(product)"}"#
-        return RawClient.request("/v1/orders", body: Array(body.utf8), key: LoadSet.secretKey)
+        LoadSet.opening(number, product, of: user)
     }
 
     private func submission(_ receipt: String, of number: Int) -> [UInt8] {
@@ -165,10 +242,7 @@ struct PathCosts {
         return RawClient.request("/v1/transactions", body: Array(body.utf8), key: LoadSet.secretKey)
     }
 
-    private func submission(_ proof: String) -> [UInt8] {
-        RawClient.request(
-            "/v1/transactions", body: Array(#"{"signedTransaction":"\#(proof)"}"#.utf8), key: LoadSet.secretKey)
-    }
+    private func submission(_ proof: String) -> [UInt8] { LoadSet.submission(proof) }
 
     private func notification(_ payload: String) -> [UInt8] {
         RawClient.request("/v1/notifications/apple", body: Array(#"{"signedPayload":"\#(payload)"}"#.utf8))

@@ -21,6 +21,30 @@ struct ProcessFigures {
     }
 }
 
+/// Samples of a server's stacks by `perf`, if the environment variable PERF names a file for them.
+struct Profile {
+    private let sampler = Process()
+    private let control = Pipe()
+
+    init?(of server: Int32) throws {
+        guard let file = ProcessInfo.processInfo.environment["PERF"] else { return nil }
+        sampler.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        sampler.arguments = [
+            "perf", "record", "-q", "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-F", "299", "-p", "\(server)",
+            "-o", file, "--control", "fd:0",
+        ]
+        sampler.standardInput = control
+        try sampler.run()
+        Thread.sleep(forTimeInterval: 0.5)
+    }
+
+    /// Foundation starts processes with their signals blocked.
+    func end() throws {
+        try control.fileHandleForWriting.write(contentsOf: Data("stop\n".utf8))
+        sampler.waitUntilExit()
+    }
+}
+
 /// Sends all requests, each as soon as one of the connections is free.
 ///
 /// - Parameter isRight: judges the status of an answer; 0 for none.

@@ -37,10 +37,13 @@ struct TillLoad {
                                                      microseconds of processor time of a forged notification
                                                      and of a grant, bytes written for each; the flood's bodies and
                                                      notifications, purchases not answered 200
-               till-load paths DIR TILL COUNT        COUNT requests of each kind to the server TILL: a line for each
+               till-load paths DIR TILL COUNT [KIND] COUNT requests of each kind to the server TILL: a line for each
                                                      kind with the server's microseconds of processor time for one;
                                                      then deliveries to one webhook receiver a second, and the time of
-                                                     one
+                                                     one. KIND: only this one, by the name in its line; with PERF=FILE,
+                                                     samples of the server meanwhile are written there
+               till-load customers DIR TILL          a ledger with 5,000 customers (few-NUMBER) who bought points twice,
+                                                     and 100 (many-NUMBER) with 1,200 orders and 200 purchases
                till-load user-flood DIR TILL RATE SECONDS ROUNDS
                                                      RATE purchases a second of a hundred users against the server TILL,
                                                      ROUNDS times SECONDS in quiet and SECONDS beside one user who sends
@@ -121,10 +124,12 @@ struct TillLoad {
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
                 seconds: try number(arguments[4], "SECONDS"))
             print(try await load.line())
-        case ("paths", 4):
+        case ("paths", 4), ("paths", 5):
             let costs = PathCosts(
-                set: LoadSet(arguments[1]), till: arguments[2], count: try number(arguments[3], "COUNT"))
+                set: LoadSet(arguments[1]), till: arguments[2], count: try number(arguments[3], "COUNT"),
+                only: arguments.count == 5 ? arguments[4] : nil)
             print(try await costs.lines())
+        case ("customers", 3): try CustomersWithOrders.prepare(LoadSet(arguments[1]), till: arguments[2])
         case ("user-flood", 6):
             let load = UserFlood(
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),

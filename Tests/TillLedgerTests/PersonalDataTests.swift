@@ -52,6 +52,7 @@ import TillTestDatabases
         let shared: Set<String> = [
             // "Orders, payments, grants, …: several".
             "grants", "grant_owners", "ownership_basis", "distrusted_receipts", "transfer_points", "subscriptions",
+            "purchases_with_rights",
             "balances", "reminders", "quarantine_reasons", "consumption_requests", "differences", "erasures",
             // What Apple signed, beside the tables that the page names.
             "waiting_receipts", "foreign_notifications", "unmatched_tokens", "apple_tasks", "apple_chains",

@@ -141,6 +141,7 @@ package enum PersonalData {
                 """,
             ]),
         Table("subscription_periods", [.none: "subscription_row_id transaction_row_id"]),
+        Table("purchases_with_rights", [.none: "transaction_row_id", .customer: "customer_id"]),
     ]
 
     private static let ownership: [Table] = [

@@ -1,8 +1,67 @@
 import TillBilling
 import TillSQL
 
+extension Schema {
+    /// Whose order paid for a transaction that may give a right, so that a customer's rights are read without their
+    /// other orders. A row is only a hint: what it says is checked in the tables. Triggers write it, so that servers of
+    /// the release before list their transactions too; a purchase of points writes nothing.
+    static let purchasesWithRights: StaticString = """
+        CREATE TABLE purchases_with_rights (
+            customer_id INTEGER NOT NULL,
+            transaction_row_id INTEGER NOT NULL,
+            PRIMARY KEY (customer_id, transaction_row_id)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO purchases_with_rights (customer_id, transaction_row_id)
+            SELECT o.customer_id, t.row_id FROM transactions t JOIN orders o ON o.row_id = t.order_row_id
+            WHERE t.order_row_id IS NOT NULL AND (coalesce(t.type, 0) <> 1 OR t.state = 3);
+        DROP INDEX transactions_with_rights;
+        CREATE TRIGGER new_purchases_with_rights AFTER INSERT ON transactions
+        WHEN NEW.order_row_id IS NOT NULL AND (coalesce(NEW.type, 0) <> 1 OR NEW.state = 3) BEGIN
+            INSERT INTO purchases_with_rights (customer_id, transaction_row_id)
+                SELECT o.customer_id, NEW.row_id FROM orders o WHERE o.row_id = NEW.order_row_id
+                ON CONFLICT DO NOTHING;
+        END;
+        CREATE TRIGGER changed_purchases_with_rights AFTER UPDATE OF order_row_id, type, state ON transactions
+        WHEN NEW.order_row_id IS NOT NULL AND (coalesce(NEW.type, 0) <> 1 OR NEW.state = 3) BEGIN
+            INSERT INTO purchases_with_rights (customer_id, transaction_row_id)
+                SELECT o.customer_id, NEW.row_id FROM orders o WHERE o.row_id = NEW.order_row_id
+                ON CONFLICT DO NOTHING;
+        END;
+        """
+}
+
+extension PostgresTables {
+    /// The function runs as its owner: a server's role gets its rights to the new table after the migration.
+    static let purchasesWithRights: StaticString = """
+        CREATE TABLE purchases_with_rights (
+            customer_id BIGINT NOT NULL,
+            transaction_row_id BIGINT NOT NULL,
+            PRIMARY KEY (customer_id, transaction_row_id)
+        );
+        CREATE FUNCTION list_purchase_with_rights() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+        SET search_path FROM CURRENT AS $$
+        BEGIN
+            INSERT INTO purchases_with_rights (customer_id, transaction_row_id)
+                SELECT o.customer_id, NEW.row_id FROM orders o WHERE o.row_id = NEW.order_row_id
+                ON CONFLICT DO NOTHING;
+            RETURN NULL;
+        END
+        $$;
+        CREATE TRIGGER new_purchases_with_rights AFTER INSERT ON transactions FOR EACH ROW
+            WHEN (NEW.order_row_id IS NOT NULL AND (coalesce(NEW.type, 0) <> 1 OR NEW.state = 3))
+            EXECUTE FUNCTION list_purchase_with_rights();
+        CREATE TRIGGER changed_purchases_with_rights AFTER UPDATE OF order_row_id, type, state ON transactions
+            FOR EACH ROW WHEN (NEW.order_row_id IS NOT NULL AND (coalesce(NEW.type, 0) <> 1 OR NEW.state = 3))
+            EXECUTE FUNCTION list_purchase_with_rights();
+        INSERT INTO purchases_with_rights (customer_id, transaction_row_id)
+            SELECT o.customer_id, t.row_id FROM transactions t JOIN orders o ON o.row_id = t.order_row_id
+            WHERE t.order_row_id IS NOT NULL AND (coalesce(t.type, 0) <> 1 OR t.state = 3);
+        DROP INDEX transactions_with_rights;
+        """
+}
+
 /// The purchases that a user owns, revoked ones included: orders, transactions, grants and subscriptions, read
-/// together. It has no table of its own.
+/// together.
 public struct PurchaseHistory {
     private let connection: any Connection
     public init(_ connection: any Connection) { self.connection = connection }
@@ -50,9 +109,9 @@ public struct PurchaseHistory {
     /// entitlement are not included. Purchases now owned by another user are omitted, and purchases transferred to this
     /// user are included.
     ///
-    /// One query reads the index of the user's orders and, for each transaction that may give a right, its row and the
-    /// rows of its grant and its subscription. A granted consumable may give one only by its grant, which has an index,
-    /// or by the catalogue: if that gives a right for a consumable, the query reads all of the user's transactions.
+    /// One query reads the list of what may give the user a right and, for each transaction in it, its row and the rows
+    /// of its order, its grant and its subscription. A granted consumable may give one only by its grant, which has an
+    /// index, or by the catalogue: if that gives a right for a consumable, all of the user's transactions are read.
     func list(of user: UserID, in environment: StoreEnvironment, limit: Int, catalog: Catalog) throws -> List {
         var list = List()
         let readsAll = catalog.products.contains { $0.type == .consumable && $0.right != nil }
@@ -79,16 +138,17 @@ public struct PurchaseHistory {
         return list
     }
 
-    // The plus signs keep SQLite on the indices by user and by order; an index on the environment would read the whole
-    // table. The `CASE` keeps it from searching a subscription for every consumable. PostgreSQL and SQLite find the
-    // index `transactions_with_rights` by its own condition.
+    // The plus signs keep SQLite on the indices by customer; an index on the environment would read the whole table.
+    // The `CASE` keeps it from searching a subscription for every consumable.
     static let listing: SQL = """
         SELECT t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
         \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
-        \(periodCount) AS period_count FROM orders o CROSS JOIN transactions t ON t.order_row_id = o.row_id LEFT JOIN \
+        \(periodCount) AS period_count FROM purchases_with_rights r CROSS JOIN transactions t ON t.row_id = \
+        r.transaction_row_id CROSS JOIN orders o ON o.row_id = t.order_row_id LEFT JOIN \
         grants g ON g.transaction_row_id = t.row_id LEFT JOIN subscriptions s ON \(ofSubscription) WHERE \
-        o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND (coalesce(t.type, 0) <> 1 OR \
-        t.state = 3) AND NOT EXISTS (SELECT 1 FROM grant_owners h WHERE h.grant_row_id = t.row_id) UNION ALL SELECT \
+        r.customer_id = \(customer: 1) AND +o.customer_id = r.customer_id AND +t.environment = ?2 AND +t.state <> 2 \
+        AND (coalesce(t.type, 0) <> 1 OR t.state = 3) AND NOT EXISTS (SELECT 1 FROM grant_owners h WHERE \
+        h.grant_row_id = t.row_id) UNION ALL SELECT \
         t.row_id, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
         \(TransactionTable.terms, of: "t"), s.row_id AS subscription, \(SubscriptionTable.renewal, of: "s"), \
         \(periodCount) AS period_count FROM grants g CROSS JOIN transactions t ON t.row_id = g.transaction_row_id \

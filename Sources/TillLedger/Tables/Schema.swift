@@ -17,6 +17,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.commitMarks], [PostgresTables.commitMarks]),
             Schema.migration([Schema.rightsIndices], [PostgresTables.rightsIndices]),
             Schema.migration([Schema.shortEvents], [PostgresTables.shortEvents]),
+            Schema.migration([Schema.purchasesWithRights], [PostgresTables.purchasesWithRights]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

@@ -27,7 +27,7 @@ struct TwoSchemasTests {
         DatabaseSchema.ledger.migrations.flatMap(\.scripts).map { script in
             "\(script)".replacing(/\bINTEGER\b/, with: "BIGINT").replacing(/\bBLOB\b/, with: "BYTEA")
                 .replacing(/\) STRICT(, WITHOUT ROWID)?;/, with: ");")
-                .replacing(/CREATE TRIGGER [^;]*; END;/, with: "")
+                .replacing(/CREATE TRIGGER [^;]*;\s+END;/, with: "")
         }.joined(separator: "\n")
     }
 
@@ -99,7 +99,7 @@ struct TwoSchemasTests {
                 """
                 SELECT format('%s %s %s %s', tgname, CASE WHEN tgtype & 16 > 0 THEN 'UPDATE' WHEN tgtype & 8 > 0
                     THEN 'DELETE' ELSE 'TRUNCATE' END, tgrelid::regclass, rtrim(encode(tgargs, 'escape'), '\\0'))
-                FROM pg_trigger WHERE NOT tgisinternal
+                FROM pg_trigger WHERE NOT tgisinternal AND tgname NOT LIKE '%purchases\\_with\\_rights'
                 """)
             #expect(Set(found.compactMap(\.first!)) == expected)
             for table in tables {
