@@ -112,6 +112,11 @@ import TillThreads
             change: late + "; DROP TRIGGER events_are_never_edited; UPDATE outbox SET type = 'other' WHERE row_id = 2",
             rules: [.events], part: "transaction t3: has a grant without its event"),
         Case(
+            change: "DELETE FROM purchases_with_rights", rules: [.rights],
+            part: "transaction t1: is not in the list"),
+        Case(change: "INSERT INTO purchases_with_rights VALUES (1, 7)", rules: []),
+        Case(change: "DELETE FROM purchases_with_rights; UPDATE transactions SET type = 1", rules: []),
+        Case(
             change: second + " VALUES (2, 9, 0, 'granted', 'token', 'app', 'apple')", rules: [.references],
             part: "evidence 2"),
         Case(

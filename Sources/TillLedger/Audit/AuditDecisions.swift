@@ -145,6 +145,24 @@ extension AuditWalk {
         }
     }
 
+    /// Without its row in the list, a customer's purchase gives no right. A row too many gives none either.
+    static let listedRights = AuditWalk(
+        rule: .rights, last: "SELECT coalesce(max(row_id), 0) AS last FROM transactions"
+    ) { connection, slice in
+        try connection.query(
+            """
+            SELECT t.id FROM transactions t CROSS JOIN orders o ON o.row_id = t.order_row_id WHERE t.row_id > ?1 AND \
+            t.row_id <= ?2 AND (coalesce(t.type, 0) <> 1 OR t.state = 3) AND NOT EXISTS (SELECT 1 FROM \
+            purchases_with_rights r WHERE r.customer_id = o.customer_id AND r.transaction_row_id = t.row_id) \
+            ORDER BY t.row_id
+            """, slice.values
+        ) { row in
+            AuditViolation(
+                .rights, "transaction \(row.text("id"))",
+                en: "is not in the list of what may give its customer a right", zh: "不在可能为其客户带来权益的列表中")
+        }
+    }
+
     // MARK: Who a customer is
 
     private static let lastCustomer: SQL = "SELECT coalesce(max(customer_id), 0) AS last FROM customers"

@@ -16,6 +16,7 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
     case owners
     case merges
     case accountTokens = "account_tokens"
+    case rights
     case references
     case seals
 
@@ -57,6 +58,9 @@ public enum AuditRule: String, Sendable, Hashable, CaseIterable {
             LocalizedText(
                 en: "An account token belongs to the customer for whom it was registered.",
                 zh: "账户令牌属于登记它时所指的客户。")
+        case .rights:
+            LocalizedText(
+                en: "A purchase that may give a right is in its customer's list.", zh: "可能带来权益的购买都在其客户的列表中。")
         case .finishTasks:
             LocalizedText(
                 en: "No transaction in quarantine is to be finished at Apple.",

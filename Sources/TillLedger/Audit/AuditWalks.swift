@@ -6,7 +6,7 @@ extension AuditWalk {
     static let all: [AuditWalk] =
         [
             balances, orderMoves, paidOrders, transactions, events, compressedProofs, finishTasks, owners, movedGrants,
-            placedEvents, merges, accountTokens, registeredTokens,
+            placedEvents, merges, accountTokens, registeredTokens, listedRights,
         ]
         + references
 

@@ -90,7 +90,7 @@ final class Auditor: @unchecked Sendable {
         case .grantedOnce: .grantedTwice
         case .proofs: .dropped
         case .finishTasks: .finishedTooEarly
-        case .grants, .events, .paidOrders, .references, .states, .owners, .merges, .accountTokens: .torn
+        case .grants, .events, .paidOrders, .references, .states, .owners, .merges, .accountTokens, .rights: .torn
         case .seals: .badSeal
         }
     }
