@@ -18,6 +18,7 @@ import TillThreads
         INSERT INTO order_moves VALUES (1, 1, 0, 0, ''), (1, 2, 1, 0, '');
         INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, purchased_at, signed_at,
             state, order_row_id, received_at) VALUES (1, 2, 't1', 't1', 'p', 1, 0, 0, 1, 1, 0);
+        INSERT INTO purchases_with_rights VALUES (1, 1) ON CONFLICT DO NOTHING;
         INSERT INTO proofs (transaction_row_id, kind, body) VALUES (1, 1, x'00');
         INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
             VALUES (1, 1, 0, 'granted', 'token', 'app', 'apple');
@@ -56,6 +57,7 @@ import TillThreads
         INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, purchased_at, signed_at,
             state, order_row_id, received_at) VALUES (2, 2, 't2', 't2', 'p', 1, 0, 0, 1, 1, 0),
             (3, 2, 't3', 't3', 'p', 1, 0, 0, 1, 1, 0);
+        INSERT INTO purchases_with_rights VALUES (1, 2), (1, 3) ON CONFLICT DO NOTHING;
         INSERT INTO proofs (transaction_row_id, kind, body) VALUES (2, 1, x'00'), (3, 1, x'00');
         INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
             VALUES (2, 2, 0, 'granted', 'token', 'app', 'apple'), (3, 3, 0, 'granted', 'token', 'app', 'apple');
@@ -147,7 +149,7 @@ import TillThreads
                 state, attempts, due_at, detail) VALUES (1, 1, 0, 0, 0, '')
                 """, rules: [.finishTasks], part: "to be finished"),
         Case(change: "UPDATE transactions SET order_row_id = 9", rules: [.references], part: "transactions 1"),
-        Case(change: "UPDATE orders SET customer_id = 9", rules: [.references], part: "orders 1"),
+        Case(change: "UPDATE orders SET customer_id = 9", rules: [.references, .rights], part: "orders 1"),
         Case(change: "UPDATE orders SET catalog_version = 9", rules: [.references], part: "orders 1"),
         Case(change: "UPDATE transactions SET app_id = 9", rules: [.paidOrders, .references], part: "transaction t1"),
         Case(change: "UPDATE proofs SET header_row_id = 9", rules: [.references], part: "proofs 1"),

@@ -6,9 +6,9 @@ extension AuditWalk {
     static let all: [AuditWalk] =
         [
             balances, orderMoves, paidOrders, transactions, events, compressedProofs, finishTasks, owners, movedGrants,
-            placedEvents, merges, accountTokens, registeredTokens, listedRights,
+            placedEvents, merges, accountTokens, registeredTokens,
         ]
-        + references
+        + references + [listedRights]
 
     // MARK: Money
 
