@@ -39,7 +39,6 @@ public enum SimulationWorker {
         // A disk registers itself with SQLite, which settles both; the driver, which sets the second, comes later.
         _ = till_sqlite_for_one_thread()
         _ = till_sqlite_without_memory_statistics()
-        KnownSignatures.begin()
         let place = folder.appendingPathComponent("worker-\(getpid())")
         guard let simulation = try? Simulation(folder: place, sharing: folder) else { return }
         while let line = readLine(strippingNewline: true) {

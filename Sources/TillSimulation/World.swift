@@ -79,7 +79,6 @@ final class SimulatedWorld: @unchecked Sendable {
     /// Runs the whole world.
     func run() {
         SeededSignatures.begin(seed: plan.seed)
-        KnownSignatures.begin()
         process.spawn { [self] in
             do {
                 try await live()
