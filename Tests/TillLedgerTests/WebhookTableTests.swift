@@ -87,7 +87,7 @@ import TillTestDatabases
     @Test(
         "With one writer at a time an event has its position in the commit that writes it, and a rolled-back one none")
     func positions() async throws {
-        try await withLedger { ledger in
+        try await withLedger(on: .sqlite) { ledger in
             func record(_ users: [String]) async throws -> [Int64] {
                 try await ledger.write { connection in
                     for user in users {
@@ -111,7 +111,7 @@ import TillTestDatabases
 
     @Test("An event waits behind earlier ones that have no position, as a copy from a shared database may have them")
     func leftOver() async throws {
-        try await withLedger { ledger in
+        try await withLedger(on: .sqlite) { ledger in
             try await ledger.write { connection in
                 let recorder = EventRecorder(connection)
                 for user in ["u1", "u2"] { try recorder.record(type: "a.b", user: UserID(user), at: Self.now) }
