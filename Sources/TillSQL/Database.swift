@@ -138,8 +138,6 @@ public protocol Connection: AnyObject {
 }
 
 extension Connection {
-    public var isShared: Bool { false }
-
     public func write(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) { try execute(sql, values) }
 
     public func prefetch(_ statements: () throws -> [Statement]) throws {}

@@ -26,6 +26,8 @@ final class SQLiteConnection: Connection {
         self.drawn = drawn
     }
 
+    var isShared: Bool { false }
+
     func end() { connection = nil }
 
     /// SQLite has one writer, so a body has the file to itself.

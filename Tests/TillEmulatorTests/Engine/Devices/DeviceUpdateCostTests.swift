@@ -16,6 +16,8 @@ struct DeviceUpdateCostTests {
 
         init(_ connection: any Connection) { self.connection = connection }
 
+        var isShared: Bool { connection.isShared }
+
         func lock(_ keys: @autoclosure () -> [LockKey]) { connection.lock(keys()) }
 
         func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
