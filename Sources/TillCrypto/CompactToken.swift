@@ -16,7 +16,9 @@ public struct CompactToken: Sendable {
     /// Nil unless there are exactly three segments, with strict base64url in payload and signature. `header` is decoded
     /// on demand.
     public init?(_ bytes: [UInt8]) {
-        guard let headerEnd = Self.dot(in: bytes, from: 0), let payloadEnd = Self.dot(in: bytes, from: headerEnd + 1)
+        let dot = UInt8(ascii: ".")
+        guard let headerEnd = Self.first(dot, in: bytes, from: 0),
+            let payloadEnd = Self.first(dot, in: bytes, from: headerEnd + 1)
         else { return nil }
         guard let payload = Base64.decode(bytes[(headerEnd + 1)..<payloadEnd], .url),
             let signature = Base64.decode(bytes[(payloadEnd + 1)...], .url)
@@ -30,10 +32,11 @@ public struct CompactToken: Sendable {
 
     public init?(_ text: some StringProtocol) { self.init(Array(text.utf8)) }
 
-    private static func dot(in bytes: [UInt8], from start: Int) -> Int? {
+    /// The first index of a byte from `start` on.
+    package static func first(_ byte: UInt8, in bytes: [UInt8], from start: Int) -> Int? {
         let found = bytes.withUnsafeBufferPointer { text in
             let rest = UnsafeBufferPointer(rebasing: text[start...])
-            return start + till_first_index(rest.baseAddress, Int32(UInt8(ascii: ".")), rest.count)
+            return start + till_first_index(rest.baseAddress, Int32(byte), rest.count)
         }
         return found < bytes.count ? found : nil
     }
@@ -44,14 +47,18 @@ public struct CompactToken: Sendable {
     /// The header's segment with its dot, which all tokens with the same header begin with.
     public var headerPrefix: ArraySlice<UInt8> { bytes[...headerEnd] }
 
+    /// The signature's segment.
+    public var signatureText: ArraySlice<UInt8> { bytes[(payloadEnd + 1)...] }
+
     /// Whether the token begins with these bytes.
     public func hasHeaderPrefix(_ prefix: [UInt8]) -> Bool {
         prefix.count == headerEnd + 1 && till_bytes_equal(prefix, bytes, prefix.count) == 1
     }
 
-    /// Whether a text that is not split yet begins with these bytes.
-    public static func begins(_ text: [UInt8], with prefix: [UInt8]) -> Bool {
-        text.count >= prefix.count && till_bytes_equal(prefix, text, prefix.count) == 1
+    /// Whether a text that is not split yet has these bytes at `start`.
+    public static func begins(_ text: [UInt8], at start: Int = 0, with prefix: [UInt8]) -> Bool {
+        guard start <= text.count, text.count - start >= prefix.count else { return false }
+        return text.withUnsafeBytes { till_bytes_equal(prefix, $0.baseAddress.map { $0 + start }, prefix.count) == 1 }
     }
 
     /// Whether the signature is valid for `verifier`, which was prepared with this token's header prefix.

@@ -29,7 +29,7 @@ public struct Ledger: Sendable {
     package let dryRuns = DryRunQueue()
     /// How many customers this process erased: what is cached about customers is then read again.
     package let erasedCustomers = Locked<Int>(0)
-    private let proofHeaders: KnownProofHeaders
+    let proofHeaders: KnownProofHeaders
 
     /// - Parameters:
     ///   - log: takes the lines about purchases, jobs and requests to Apple; by default it drops them.

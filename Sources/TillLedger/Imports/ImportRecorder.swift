@@ -88,7 +88,7 @@ struct ImportRecorder {
         let (transaction, customers) = (purchase.transaction, CustomerTable(connection))
         let isKnown = try customers.number(of: purchase.user) != nil
         try customers.recordNamed(purchase.user, under: processor.settings.guests, at: inputs.now)
-        var chains = SubscriptionChanges(now: inputs.now, connection)
+        var chains = SubscriptionChanges(now: inputs.now, knowing: nil, connection)
         let mayRelease = try processor.isAwaited(transaction, connection)
         try chains.watch(transaction)
         let owner = try recorder.recordImported() ?? purchase.user

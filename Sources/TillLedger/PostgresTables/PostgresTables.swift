@@ -45,6 +45,11 @@ enum PostgresTables {
         SELECT 1;
         """
 
+    /// Servers of earlier releases go on: tokens are stored whole here.
+    static let shortTokens: StaticString = """
+        SELECT 1;
+        """
+
     static let leases: StaticString = """
         CREATE TABLE leases (
             name TEXT COLLATE "C" PRIMARY KEY,

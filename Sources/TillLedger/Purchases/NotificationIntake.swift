@@ -140,7 +140,7 @@ extension Ledger {
         _ notification: VerifiedNotification, _ payload: String, _ state: NotificationTable.State, _ detail: String,
         at now: Instant, _ connection: any Connection
     ) throws -> Int64? {
-        try NotificationTable(connection).insert(
+        try NotificationTable(connection, knowing: proofHeaders).insert(
             uuid: notification.id, environment: notification.environment, type: notification.type?.rawValue ?? "",
             subtype: notification.subtype?.rawValue, signedAt: notification.signedDate, at: now, payload: payload,
             state: state, detail: detail)

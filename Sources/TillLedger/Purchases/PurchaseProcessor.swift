@@ -132,12 +132,12 @@ package struct PurchaseProcessor: Sendable {
         // Processing an unchanged copy costs only its recognition, however long the customer's history is.
         if purchase == nil, recorder.isUnchanged {
             let outcome = try recorder.record()
-            let changed = try renewal.map { try SubscriptionChanges.record($0, now: now, connection) } ?? []
+            let changed = try renewal.map { try recordAlone($0, now, connection) } ?? []
             try remind(about: [], and: changed, now, connection)
             return outcome
         }
         let mayRelease = try purchase != nil || recorder.stored != nil || isAwaited(transaction, connection)
-        var chains = SubscriptionChanges(now: now, connection)
+        var chains = SubscriptionChanges(now: now, knowing: terms.proofHeaders, connection)
         try chains.watch(transaction)
         if let purchase {
             _ = try decide(purchase, .stored, from: origin, inputs, connection).record()
@@ -154,7 +154,7 @@ package struct PurchaseProcessor: Sendable {
             inChainOf: transaction, knowing: moved.isEmpty ? links : nil, origin.source, inputs, connection)
         let isStored = try renewal.map { try chains.store($0) } ?? true
         var changed = try chains.recordEvents()
-        if let renewal, !isStored { changed += try SubscriptionChanges.record(renewal, now: now, connection) }
+        if let renewal, !isStored { changed += try recordAlone(renewal, now, connection) }
         let processed = [transaction] + given + moved
         let isAlone = processed.count == 1 && purchase == nil && !chains.hasDecidedContested
         try remind(
@@ -199,9 +199,14 @@ package struct PurchaseProcessor: Sendable {
         let now = clock()
         let chain = renewal.info.originalTransactionID.map { LockKey.chain($0, renewal.info.environment) }
         try await database.write(locking: [chain].compactMap { $0 }) { connection in
-            try remind(
-                about: [], and: try SubscriptionChanges.record(renewal, now: now, connection), now, connection)
+            try remind(about: [], and: try recordAlone(renewal, now, connection), now, connection)
         }
+    }
+
+    private func recordAlone(
+        _ renewal: SignedRenewal, _ now: Instant, _ connection: any Connection
+    ) throws -> [SubscriptionChanges.Changed] {
+        try SubscriptionChanges.record(renewal, now: now, knowing: terms.proofHeaders, connection)
     }
 
     // MARK: What a purchase releases
@@ -210,7 +215,7 @@ package struct PurchaseProcessor: Sendable {
     /// opens the order or registers the account token.
     package func release(paidUnder token: OrderID, _ inputs: CommitInputs, _ connection: any Connection) throws {
         var given: [PaidTransaction] = []
-        var chains = SubscriptionChanges(now: inputs.now, connection)
+        var chains = SubscriptionChanges(now: inputs.now, knowing: terms.proofHeaders, connection)
         for environment in StoreEnvironment.allCases
         where try UnmatchedTokenTable(connection).contains(token, in: environment) {
             _ = try decideContested(by: token, in: environment, .claim, inputs, connection)

@@ -99,7 +99,7 @@ private struct ComparisonRunner {
             return refuse(error)
         }
         let uuid = notification.id
-        let isKnown = try await ledger.database.read { try NotificationTable($0).find(uuid: uuid) != nil }
+        let isKnown = try await ledger.database.read { try NotificationTable($0).contains(uuid) }
         guard !isKnown else { return }
         var difference = Difference(
             .notificationMissed, in: notification.environment, transaction: notification.transaction?.id,

@@ -128,7 +128,7 @@ extension ReconciliationRunner {
     private func unknown(_ all: [MissedNotification]) async throws -> [MissedNotification] {
         let ids = all.map(\.notification.id)
         let known = try await ledger.database.read { connection in
-            try ids.map { try NotificationTable(connection).find(uuid: $0) != nil }
+            try ids.map { try NotificationTable(connection).contains($0) }
         }
         return zip(all, known).filter { !$0.1 }.map(\.0)
     }

@@ -5,6 +5,7 @@ import TillSQL
 /// customer whose subscription changed.
 struct SubscriptionChanges {
     private let now: Instant
+    private let known: KnownProofHeaders?
     private let connection: any Connection
     /// In the order in which they were added.
     private var recorders: [SubscriptionRecorder] = []
@@ -21,8 +22,9 @@ struct SubscriptionChanges {
         var ofCustomer: Changed { Changed(user: user, environment: environment, originalID: nil) }
     }
 
-    init(now: Instant, _ connection: any Connection) {
+    init(now: Instant, knowing known: KnownProofHeaders?, _ connection: any Connection) {
         self.now = now
+        self.known = known
         self.connection = connection
     }
 
@@ -34,7 +36,8 @@ struct SubscriptionChanges {
     mutating func watch(_ transaction: PaidTransaction) throws {
         guard transaction.isSubscription, index(transaction.originalID, transaction.environment) == nil else { return }
         recorders.append(
-            try SubscriptionRecorder(of: transaction.originalID, in: transaction.environment, now: now, connection))
+            try SubscriptionRecorder(
+                of: transaction.originalID, in: transaction.environment, now: now, knowing: known, connection))
     }
 
     /// Lists a recorded transaction as one of its chain's periods.
@@ -118,11 +121,14 @@ struct SubscriptionChanges {
     }
 
     /// Records renewal information that came without a transaction, and writes the events.
-    static func record(_ renewal: SignedRenewal, now: Instant, _ connection: any Connection) throws -> [Changed] {
+    static func record(
+        _ renewal: SignedRenewal, now: Instant, knowing known: KnownProofHeaders?, _ connection: any Connection
+    ) throws -> [Changed] {
         guard let original = renewal.info.originalTransactionID else { return [] }
-        var watch = SubscriptionChanges(now: now, connection)
+        var watch = SubscriptionChanges(now: now, knowing: known, connection)
         watch.recorders.append(
-            try SubscriptionRecorder(of: original, in: renewal.info.environment, now: now, connection))
+            try SubscriptionRecorder(
+                of: original, in: renewal.info.environment, now: now, knowing: known, connection))
         _ = try watch.store(renewal)
         return try watch.recordEvents()
     }

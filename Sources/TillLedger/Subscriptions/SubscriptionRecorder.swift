@@ -19,13 +19,14 @@ struct SubscriptionRecorder {
     private let before: [UserID: Change]
 
     init(
-        of original: TransactionID, in environment: StoreEnvironment, now: Instant, _ connection: any Connection
+        of original: TransactionID, in environment: StoreEnvironment, now: Instant, knowing known: KnownProofHeaders?,
+        _ connection: any Connection
     ) throws {
         originalID = original
         self.environment = environment
         self.now = now
         self.connection = connection
-        let table = SubscriptionTable(connection)
+        let table = SubscriptionTable(connection, knowing: known)
         let stored = try table.find(original, in: environment)
         self.table = table
         self.stored = stored

@@ -1,12 +1,18 @@
 import TillBilling
 import TillSQL
 
-/// `notifications`: Apple's notifications, stored raw, also before they can be processed.
+/// `notifications`: Apple's notifications as Apple signed them (`ShortToken`), also before they can be processed.
 public struct NotificationTable {
     private static let columns: Columns = "uuid, type, subtype, received_at, state, detail, payload"
 
     private let connection: any Connection
-    public init(_ connection: any Connection) { self.connection = connection }
+    private let tokens: ShortToken
+    public init(_ connection: any Connection) { self.init(connection, knowing: nil) }
+
+    init(_ connection: any Connection, knowing known: KnownProofHeaders?) {
+        self.connection = connection
+        tokens = ShortToken(connection, knowing: known)
+    }
 
     public enum State: Int64, Sendable, Hashable {
         case pending = 0
@@ -23,7 +29,7 @@ public struct NotificationTable {
         public let receivedAt: Instant
         public let state: State
         public let detail: String
-        public let payload: String
+        public fileprivate(set) var payload: String
     }
 
     /// Stores a notification; nil if one with this UUID is already stored.
@@ -38,7 +44,7 @@ public struct NotificationTable {
             """,
             [
                 .text(uuid), .text(type), .optional(subtype), .instant(at), .integer(state.rawValue), .text(detail),
-                .text(payload), environment.column, .optional(signedAt?.milliseconds),
+                .text(try tokens.stored(payload)), environment.column, .optional(signedAt?.milliseconds),
             ])
     }
 
@@ -52,9 +58,14 @@ public struct NotificationTable {
             [.integer(state.rawValue), .text(detail), .integer(rowID)])
     }
 
+    public func contains(_ uuid: String) throws -> Bool {
+        try connection.first(Self.finding(uuid)) { _ in true } ?? false
+    }
+
     public func find(uuid: String) throws -> Stored? {
         try connection.first(
-            "SELECT row_id, \(Self.columns) FROM notifications WHERE uuid = ?1", [.text(uuid)], Self.read)
+            "SELECT row_id, \(Self.columns) FROM notifications WHERE uuid = ?1", [.text(uuid)], Self.read
+        ).map(whole)
     }
 
     /// Stored but not processed yet: oldest first, after a row id.
@@ -63,7 +74,14 @@ public struct NotificationTable {
             """
             SELECT row_id, \(Self.columns) FROM notifications WHERE state = 0 AND row_id > ?1 ORDER BY row_id \
             LIMIT ?2
-            """, [.integer(rowID), .integer(Int64(limit))], Self.read)
+            """, [.integer(rowID), .integer(Int64(limit))], Self.read
+        ).map(whole)
+    }
+
+    private func whole(_ stored: Stored) throws -> Stored {
+        var stored = stored
+        stored.payload = try tokens.whole(stored.payload)
+        return stored
     }
 
     private static func read(_ row: any Row) throws -> Stored {

@@ -9,12 +9,12 @@ import TillThreads
 /// everything that one signer signed, so it is stored once, in `proof_headers`.
 public struct ProofTable {
     private let connection: any Connection
-    private let known: KnownProofHeaders?
+    private let headers: ProofHeaderTable
     public init(_ connection: any Connection) { self.init(connection, knowing: nil) }
 
     init(_ connection: any Connection, knowing known: KnownProofHeaders?) {
         self.connection = connection
-        self.known = known
+        headers = ProofHeaderTable(connection, knowing: known)
     }
 
     public enum Kind: Int64, Sendable, Hashable {
@@ -127,62 +127,14 @@ public struct ProofTable {
     private func parts(
         of body: [UInt8], _ kind: Kind
     ) throws -> (header: SQLValue, rest: SQLValue, seen: KnownProofHeaders.Header?) {
-        if kind == .signedTransaction, let header = known?.find(in: body) {
-            return (.integer(header.rowID), .blob(Array(body[header.bytes.count...])), nil)
+        guard kind == .signedTransaction, let (header, isNew) = try headers.header(of: body) else {
+            return (.null, .blob(body), nil)
         }
-        guard let header = Self.header(of: body, kind) else { return (.null, .blob(body), nil) }
-        let known = try connection.first(Self.finding(header)) { $0.integer("row_id") }
-        if known == nil { try connection.lockFirst([.proofHeader(header)]) }
-        let rowID = try known ?? connection.insert("INSERT INTO proof_headers (header) VALUES (?1)", [.blob(header)])
-        return (
-            .integer(rowID), .blob(Array(body[header.count...])),
-            KnownProofHeaders.Header(bytes: header, rowID: rowID)
-        )
-    }
-
-    /// The part that the signed transactions of one signer have in common.
-    private static func header(of body: [UInt8], _ kind: Kind) -> [UInt8]? {
-        guard kind == .signedTransaction, let end = body.firstIndex(of: UInt8(ascii: ".")) else { return nil }
-        return Array(body[...end])
-    }
-
-    private static func finding(_ header: [UInt8]) -> Statement {
-        Statement("SELECT row_id FROM proof_headers WHERE header = ?1", [.blob(header)])
+        return (.integer(header.rowID), .blob(Array(body[header.bytes.count...])), isNew ? header : nil)
     }
 
     /// Finds the header of a proof that is about to be stored; nil if it has none, or if its row is known.
     static func findingHeader(of body: [UInt8], _ kind: Kind, unless known: KnownProofHeaders) -> Statement? {
-        known.find(in: body) == nil ? header(of: body, kind).map { finding($0) } : nil
-    }
-}
-
-/// The rows of the headers that committed proofs use: finding three kilobytes in an index costs as much as a
-/// statement. Kept only where this process is the one that writes, because another could restore an older database.
-final class KnownProofHeaders: Sendable {
-    struct Header: Sendable {
-        let bytes: [UInt8]
-        let rowID: Int64
-    }
-
-    /// Apple uses one or two signers at a time.
-    private static let capacity = 8
-    private let isKept: Bool
-    private let headers = Locked<[Header]>([])
-
-    init(of database: any Database) { isKept = !database.isShared }
-
-    func find(in body: [UInt8]) -> Header? {
-        guard isKept else { return nil }
-        return headers.withLock { headers in headers.first { CompactToken.begins(body, with: $0.bytes) } }
-    }
-
-    /// Call after the commit.
-    func insert(_ header: Header) {
-        guard isKept else { return }
-        headers.withLock { headers in
-            headers.removeAll { $0.bytes == header.bytes }
-            if headers.count == Self.capacity { headers.removeFirst() }
-            headers.append(header)
-        }
+        kind == .signedTransaction ? ProofHeaderTable.finding(headerOf: body, unless: known) : nil
     }
 }

@@ -18,6 +18,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.rightsIndices], [PostgresTables.rightsIndices]),
             Schema.migration([Schema.shortEvents], [PostgresTables.shortEvents]),
             Schema.migration([Schema.purchasesWithRights], [PostgresTables.purchasesWithRights]),
+            Schema.migration([Schema.shortTokens], [PostgresTables.shortTokens]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -76,6 +77,11 @@ public enum Schema {
         CREATE INDEX transactions_with_rights ON transactions (order_row_id)
             WHERE order_row_id IS NOT NULL AND (coalesce(type, 0) <> 1 OR state = 3);
         CREATE INDEX grants_with_entitlement ON grants (customer_id) WHERE entitlement IS NOT NULL;
+        """
+
+    /// Changes no table: programs that do not know `ShortToken` must not open the file.
+    static let shortTokens: StaticString = """
+        SELECT 1;
         """
 
     /// Changes no table: programs that do not know short events (`OutboxTable.Form`) must not open the file.

@@ -45,7 +45,13 @@ extension Schema {
 /// `subscriptions` and `subscription_periods`.
 public struct SubscriptionTable {
     let connection: any Connection
-    public init(_ connection: any Connection) { self.connection = connection }
+    private let tokens: ShortToken
+    public init(_ connection: any Connection) { self.init(connection, knowing: nil) }
+
+    init(_ connection: any Connection, knowing known: KnownProofHeaders?) {
+        self.connection = connection
+        tokens = ShortToken(connection, knowing: known)
+    }
 
     public struct Stored: Sendable, Hashable {
         public let rowID: Int64
@@ -91,7 +97,7 @@ public struct SubscriptionTable {
         renewal: (terms: RenewalTerms, proof: [UInt8])? = nil
     ) throws -> Stored {
         var values = [environment.column, .text(original.text), .instant(at)]
-        if let renewal { values += Self.values(renewal.terms) + [.blob(renewal.proof)] }
+        if let renewal { values += Self.values(renewal.terms) + [.blob(try tokens.stored(renewal.proof))] }
         let rowID: Int64
         if let key = try connection.drawKey(of: "subscriptions") {
             rowID = key
@@ -138,7 +144,7 @@ public struct SubscriptionTable {
             = ?9, renewal_at = ?10, renewal_offer_type = ?11, renewal_offer_id = ?12, renewal_offer_discount = ?13, \
             renewal_proof = ?14, updated_at = ?15 WHERE row_id = ?16
             """,
-            Self.values(renewal) + [.blob(proof), .instant(at), .integer(subscription)])
+            Self.values(renewal) + [.blob(try tokens.stored(proof)), .instant(at), .integer(subscription)])
     }
 
     /// The values of the columns `renewal`.
@@ -159,10 +165,10 @@ public struct SubscriptionTable {
         try connection.first(
             "SELECT renewal_proof FROM subscriptions WHERE row_id = ?1 AND renewal_proof IS NOT NULL",
             [.integer(subscription)]
-        ) { $0.blob("renewal_proof") }
+        ) { $0.blob("renewal_proof") }.map(tokens.whole)
     }
 
-    /// The renewal information of some subscriptions, with its proof.
+    /// The renewal information of some subscriptions, with its proof; one that can't be read is empty.
     func renewals(
         _ slice: AuditSlice
     ) throws -> [(originalID: TransactionID, terms: RenewalTerms?, proof: [UInt8])] {
@@ -172,6 +178,7 @@ public struct SubscriptionTable {
             AND renewal_proof IS NOT NULL ORDER BY row_id
             """, slice.values
         ) { (TransactionID($0.text("original_id")), Self.renewal($0), $0.blob("renewal_proof")) }
+        .map { ($0.0, $0.1, (try? tokens.whole($0.2)) ?? []) }
     }
 
     /// All periods of a subscription, those in quarantine included; newest purchase first.

@@ -117,13 +117,13 @@ struct NotificationCheck: Sendable {
                 do: LocalizedText(en: "Report this as a fault of Till.", zh: "请将此作为 Till 的故障上报。"))
         }
         do {
-            let (stored, isForeign) = try await ledger.read { connection in
+            let (isStored, isForeign) = try await ledger.read { connection in
                 (
-                    try NotificationTable(connection).find(uuid: uuid),
+                    try NotificationTable(connection).contains(uuid),
                     try ForeignNotificationTable(connection).contains(uuid)
                 )
             }
-            if stored != nil {
+            if isStored {
                 return .ok(
                     .notifications, en: "\(name): a test notification arrived in this ledger.",
                     zh: "\(name)：测试通知已到达此账本。")
