@@ -29,9 +29,11 @@ final class Auditor: @unchecked Sendable {
     /// Whether the server saves a proof, lets the phone finish it, and decides afterwards.
     var savesFirst = false
     private let terms: ShopTerms
+    private let hasSeveralWriters: Bool
 
     init(_ parts: SimulationContext, _ groundTruth: GroundTruth, _ apple: AppleHost, terms: ShopTerms = ShopTerms()) {
         self.terms = terms
+        hasSeveralWriters = parts.hasSeveralWriters
         self.parts = parts
         self.groundTruth = groundTruth
         self.apple = apple
@@ -104,13 +106,19 @@ final class Auditor: @unchecked Sendable {
             let new = try? await ledger.read({ connection in
                 try events.compactMap { event in
                     try connection.first(
-                        "SELECT transaction_row_id FROM outbox WHERE row_id = ?1", [.integer(event)]
-                    ) { $0.optionalInteger("transaction_row_id") }
+                        """
+                        SELECT o.transaction_row_id, p.position FROM outbox o LEFT JOIN event_positions p ON \
+                        p.event_row_id = o.row_id WHERE o.row_id = ?1
+                        """, [.integer(event)]
+                    ) { ($0.optionalInteger("transaction_row_id"), isPlaced: !$0.isNull("position")) }
                 }
             }), !new.isEmpty
         else { return }
+        if !hasSeveralWriters, !new.allSatisfy(\.isPlaced) {
+            complain(.torn, "an event has no position after its commit", about: events.map { "event \($0)" })
+        }
         await checkAppleTasks(ledger)
-        for rowID in Set(new.compactMap { $0 }).sorted() {
+        for rowID in Set(new.compactMap(\.0)).sorted() {
             guard let snapshot = try? await ledger.read({ try LedgerSnapshot($0, only: rowID) }),
                 let entry = snapshot.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
             else { continue }

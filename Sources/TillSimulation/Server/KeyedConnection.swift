@@ -7,14 +7,14 @@ final class KeyedConnection: Connection {
     private let inner: any Connection
     private let attempt: Attempt
     private let tables: GuardedTables
+    let isShared: Bool
 
-    init(_ inner: any Connection, _ attempt: Attempt, _ tables: GuardedTables) {
+    init(_ inner: any Connection, _ attempt: Attempt, _ tables: GuardedTables, isShared: Bool) {
+        self.isShared = isShared
         self.inner = inner
         self.attempt = attempt
         self.tables = tables
     }
-
-    var isShared: Bool { true }
 
     func lock(_ keys: @autoclosure () -> [LockKey]) { attempt.lock(keys()) }
 
@@ -45,6 +45,8 @@ final class KeyedConnection: Connection {
     /// Keys that the body adds count too: the run is undone, and the next one has them from its beginning.
     private func check(_ sql: SQL) {
         guard let table = tables.changed(by: sql) else { return }
+        // One writer's events get their positions in every commit.
+        if !isShared, table == "event_positions" { return }
         guard let kinds = GuardedTables.kinds[table] else {
             preconditionFailure("no key guards the table \(table): add it to GuardedTables")
         }

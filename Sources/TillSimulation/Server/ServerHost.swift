@@ -36,6 +36,7 @@ final class ServerHost: @unchecked Sendable {
     private var random: SeededRandom
     private let entropy: Entropy
     private let lateness: Lateness
+    private let hasSeveralWriters: Bool
     private let watch: Watch
     /// The error of its clock, in milliseconds.
     private(set) var clockError: Int64 = 0
@@ -74,6 +75,7 @@ final class ServerHost: @unchecked Sendable {
         random = SeededRandom(seed: parts.seed, stream: "server")
         entropy = Entropy(parts.seed, "server")
         lateness = Lateness(seed: parts.seed)
+        hasSeveralWriters = parts.hasSeveralWriters
     }
 
     // MARK: Lifecycle
@@ -101,12 +103,12 @@ final class ServerHost: @unchecked Sendable {
             #endif
             let ledger = try SQLiteDatabase.open(path: EmptyDatabases.ledgerPath, role: .server, options: options)
             let stepped = SteppedDatabase(
-                ledger, tables: tables, faults: parts.faults, lateness: lateness,
-                pause: { [parts] in await parts.scheduler.pause($0) }, isWritten: watch.isWritten)
+                ledger, hasSeveralWriters: hasSeveralWriters, tables: tables, faults: parts.faults,
+                lateness: lateness, pause: { [parts] in await parts.scheduler.pause($0) }, isWritten: watch.isWritten)
             let run = Run(process, ledger, try server(on: stepped, in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
-            parts.log.record(process.name, "starts")
+            parts.log.record(process.name, hasSeveralWriters ? "starts" : "starts as the ledger's only writer")
             process.spawn { [self] in
                 await watch.isOpened(ledger)
                 await BackgroundJobs(

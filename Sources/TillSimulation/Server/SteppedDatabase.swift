@@ -2,7 +2,8 @@ import TillLedger
 import TillSQL
 
 /// The ledger with an await before and after each of its commits, as the driver's own threads have it: at each of them
-/// other tasks run, and the server may be killed. Its faults are those of a database with several writers.
+/// other tasks run, and the server may be killed. Its faults are those of a database with several writers, unless the
+/// world's ledger is the file of one server.
 final class SteppedDatabase: Database {
     private let inner: any Database
     private let faults: FaultLog
@@ -13,6 +14,8 @@ final class SteppedDatabase: Database {
     private let rowIDs = DrawnRowIDs()
     private let tables: GuardedTables
     private let lateness: Lateness
+    /// Whether bodies find a database that several servers may write (`Connection.isShared`).
+    private let hasSeveralWriters: Bool
 
     /// Called after each commit, before its caller continues, with the row ids of the events that it may hold.
     typealias IsWritten = @Sendable (any Database, _ events: [Int64]) async -> Void
@@ -21,13 +24,16 @@ final class SteppedDatabase: Database {
     private static let mostRuns = 5
 
     /// - Parameters:
+    ///   - hasSeveralWriters: otherwise rows become visible in the order of their ids, and events have their positions
+    ///     at once.
     ///   - tables: may be shared by all starts of a server.
     ///   - faults: whether a body runs again, is late, or stays in doubt.
     ///   - pause: waits for milliseconds of virtual time.
     init(
-        _ inner: any Database, tables: GuardedTables = GuardedTables(), faults: FaultLog, lateness: Lateness,
-        pause: @escaping @Sendable (Int64) async -> Void, isWritten: @escaping IsWritten
+        _ inner: any Database, hasSeveralWriters: Bool, tables: GuardedTables = GuardedTables(), faults: FaultLog,
+        lateness: Lateness, pause: @escaping @Sendable (Int64) async -> Void, isWritten: @escaping IsWritten
     ) {
+        self.hasSeveralWriters = hasSeveralWriters
         self.tables = tables
         self.lateness = lateness
         self.pause = pause
@@ -43,7 +49,7 @@ final class SteppedDatabase: Database {
         await Task.yield()
         if faults.occurs(.bodyRerun, at: "ledger") { _ = await runAndRollBack(keys, body) }
         var reserved: [String: [Int64]] = [:]
-        if faults.occurs(.rowsLate, at: "ledger") {
+        if hasSeveralWriters, faults.occurs(.rowsLate, at: "ledger") {
             reserved = await runAndRollBack(keys, body)
             await letOthersCommit(after: reserved["outbox"]?.max())
         }
@@ -84,8 +90,10 @@ final class SteppedDatabase: Database {
             attempt.begin()
             let result: Result<Value, any Error>
             do {
-                let value = try await inner.write(locking: attempt.keys.sorted()) { [tables] connection in
-                    let value = try body(KeyedConnection(connection, attempt, tables))
+                let value = try await inner.write(locking: attempt.keys.sorted()) {
+                    [tables, hasSeveralWriters] connection in
+                    let keyed = KeyedConnection(connection, attempt, tables, isShared: hasSeveralWriters)
+                    let value = try body(keyed)
                     guard attempt.undeclared.isEmpty else { throw RollbackError() }
                     return value
                 }
