@@ -21,8 +21,10 @@ public struct VerifiedTransaction: Sendable {
     public let signedDate: Instant
     public let environment: StoreEnvironment
     public let source: Source
+    private let signed: SignedFields<TransactionPayload>
+
     /// All signed fields, as written.
-    public let payload: TransactionPayload
+    public var payload: TransactionPayload { signed.fields }
 
     /// The longest Apple id that is accepted, in bytes. Known ones have 16 digits (facts/limits §1).
     static let idLimit = 128
@@ -72,72 +74,76 @@ public struct VerifiedTransaction: Sendable {
         signedDate = essentials.signedDate
         self.environment = environment
         self.source = source
-        self.payload = payload
+        signed = SignedFields(payload)
     }
 }
 
 extension VerifiedTransaction {
     /// Nil for a type that Apple has added since; `payload.typeText` has its name.
-    public var type: ProductType? { payload.type }
-    public var originalPurchaseDate: Instant? { payload.originalPurchaseDate }
+    public var type: ProductType? { signed.fields.type }
+    public var originalPurchaseDate: Instant? { signed.fields.originalPurchaseDate }
     /// Subscriptions only. Use this value; never compute it from the purchase date.
-    public var expiresDate: Instant? { payload.expiresDate }
+    public var expiresDate: Instant? { signed.fields.expiresDate }
 
     /// The order's id, if the token is a UUID. For a token of another form this is nil, and `appAccountTokenText` is
     /// set.
-    public var appAccountToken: UniqueID? { payload.appAccountToken.flatMap { UniqueID($0) } }
+    public var appAccountToken: UniqueID? { signed.fields.appAccountToken.flatMap { UniqueID($0) } }
     /// The token as written; nil if the app set none.
-    public var appAccountTokenText: String? { payload.appAccountToken }
+    public var appAccountTokenText: String? { signed.fields.appAccountToken }
 
     /// When Apple refunded or revoked the purchase; nil while it is valid.
-    public var revocationDate: Instant? { payload.revocationDate }
-    public var revocationReason: RevocationReason? { payload.revocationReason }
-    public var revocationType: RevocationType? { payload.revocationType }
+    public var revocationDate: Instant? { signed.fields.revocationDate }
+    public var revocationReason: RevocationReason? { signed.fields.revocationReason }
+    public var revocationType: RevocationType? { signed.fields.revocationType }
     /// In thousandths of a percent.
-    public var revocationPercentage: Int? { payload.revocationPercentage }
-    public var isRevoked: Bool { payload.revocationDate != nil }
+    public var revocationPercentage: Int? { signed.fields.revocationPercentage }
+    public var isRevoked: Bool { signed.fields.revocationDate != nil }
 
     /// The price paid for the whole quantity; nil unless Apple states both amount and currency.
     public var price: Money? { signedPrice?.money }
 
     /// The price as signed.
     public var signedPrice: SignedPrice? {
-        guard let milliunits = payload.priceMilliunits, let text = payload.currency else { return nil }
+        guard let milliunits = signed.fields.priceMilliunits, let text = signed.fields.currency else { return nil }
         let currency = Currency(text)
         return currency.isWellFormed ? SignedPrice(milliunits: milliunits, currency: currency) : nil
     }
 
-    public var storefront: String? { payload.storefront }
-    public var ownership: Ownership? { payload.ownership }
-    public var isUpgraded: Bool { payload.isUpgraded ?? false }
-    public var transactionReason: TransactionReason? { payload.transactionReason }
-    public var offer: TransactionPayload.Offer? { payload.offer }
-    public var appTransactionID: String? { payload.appTransactionID }
-    public var webOrderLineItemID: String? { payload.webOrderLineItemID }
-    public var subscriptionGroupID: String? { payload.subscriptionGroupID }
+    public var storefront: String? { signed.fields.storefront }
+    public var ownership: Ownership? { signed.fields.ownership }
+    public var isUpgraded: Bool { signed.fields.isUpgraded ?? false }
+    public var transactionReason: TransactionReason? { signed.fields.transactionReason }
+    public var offer: TransactionPayload.Offer? { signed.fields.offer }
+    public var appTransactionID: String? { signed.fields.appTransactionID }
+    public var webOrderLineItemID: String? { signed.fields.webOrderLineItemID }
+    public var subscriptionGroupID: String? { signed.fields.subscriptionGroupID }
 }
 
 /// A subscription's renewal info whose Apple signature was verified.
 public struct VerifiedRenewalInfo: Sendable {
-    public let payload: RenewalInfoPayload
+    private let signed: SignedFields<RenewalInfoPayload>
     public let environment: StoreEnvironment
 
+    public var payload: RenewalInfoPayload { signed.fields }
+
     init(payload: RenewalInfoPayload, environment: StoreEnvironment) {
-        self.payload = payload
+        signed = SignedFields(payload)
         self.environment = environment
     }
 
-    public var originalTransactionID: TransactionID? { payload.originalTransactionID.map(TransactionID.init) }
-    public var signedDate: Instant? { payload.signedDate }
+    public var originalTransactionID: TransactionID? { signed.fields.originalTransactionID.map(TransactionID.init) }
+    public var signedDate: Instant? { signed.fields.signedDate }
 }
 
 /// A customer's download of the app, whose Apple signature was verified.
 public struct VerifiedAppTransaction: Sendable {
-    public let payload: AppTransactionPayload
+    private let signed: SignedFields<AppTransactionPayload>
     public let environment: StoreEnvironment
 
+    public var payload: AppTransactionPayload { signed.fields }
+
     init(payload: AppTransactionPayload, environment: StoreEnvironment) {
-        self.payload = payload
+        signed = SignedFields(payload)
         self.environment = environment
     }
 }
@@ -146,7 +152,7 @@ public struct VerifiedAppTransaction: Sendable {
 public struct VerifiedNotification: Sendable {
     /// Apple's `notificationUUID`: the same for every delivery of one notification.
     public let id: String
-    public let payload: NotificationPayload
+    private let signed: SignedFields<NotificationPayload>
     public let environment: StoreEnvironment
     public let bundleID: String?
     public let transaction: VerifiedTransaction?
@@ -158,7 +164,7 @@ public struct VerifiedNotification: Sendable {
         transaction: VerifiedTransaction?, renewalInfo: VerifiedRenewalInfo?, appTransaction: VerifiedAppTransaction?
     ) {
         self.id = id
-        self.payload = payload
+        signed = SignedFields(payload)
         self.environment = environment
         self.bundleID = bundleID
         self.transaction = transaction
@@ -166,9 +172,17 @@ public struct VerifiedNotification: Sendable {
         self.appTransaction = appTransaction
     }
 
-    public var type: NotificationType? { payload.notificationType }
-    public var subtype: NotificationSubtype? { payload.subtype }
+    public var payload: NotificationPayload { signed.fields }
+    public var type: NotificationType? { signed.fields.notificationType }
+    public var subtype: NotificationSubtype? { signed.fields.subtype }
     /// Nil in some notifications that Apple has sent.
-    public var signedDate: Instant? { payload.signedDate }
-    public var status: SubscriptionStatus? { payload.data?.status }
+    public var signedDate: Instant? { signed.fields.signedDate }
+    public var status: SubscriptionStatus? { signed.fields.data?.status }
+}
+
+/// The fields of a verified payload. They are up to a thousand bytes of optional texts, and a verified value is passed
+/// through many functions: its copies share them.
+private final class SignedFields<Fields: Sendable>: Sendable {
+    let fields: Fields
+    init(_ fields: Fields) { self.fields = fields }
 }

@@ -60,7 +60,7 @@ extension Server {
     private func open(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
         let (countsAddress, crowded) = (endpoint.countsAddress, endpoint.crowded)
         let admission = anonymousAdmission(countsAddress: countsAddress, crowded: crowded)
-        return Router.Service(admission: admission) { request, parameters in
+        return Router.Service(admission: admission) { [self] request, parameters in
             await answering(request) {
                 do throws(RefusalError) {
                     if countsAddress { try limiter.takeAddress(of: request) }
@@ -76,7 +76,7 @@ extension Server {
     /// For callers with a key or a token. Handles the `Idempotency-Key` where the endpoint takes one.
     private func signedIn(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
         let (recordsCustomer, takesKey) = (endpoint.recordsCustomer, endpoint.takesIdempotencyKey)
-        return Router.Service(admission: signedInOnly) { request, parameters in
+        return Router.Service(admission: signedInOnly) { [self] request, parameters in
             await answering(request) {
                 let bearer = try bearer(of: request)
                 RequestTrace.current?.note(caller: bearer.credential.name)
@@ -101,7 +101,8 @@ extension Server {
 
     /// For an operator with a token, or a backend with its secret key.
     private func operatorOnly(_ action: @escaping Action) -> Router.Service {
-        Router.Service(admission: admit { head in _ = try operatorOrBackend(head) }) { request, parameters in
+        Router.Service(admission: admit { [self] head in _ = try operatorOrBackend(head) }) {
+            [self] request, parameters in
             await answering(request) {
                 let (credential, operatorID) = try operatorOrBackend(request)
                 try limiter.take(credential)
@@ -116,7 +117,7 @@ extension Server {
     /// For operators and their monitoring programs: a token, or a session of the dashboard, which is valid only under
     /// this server's own name.
     private func operatorOrMonitoring(_ action: @escaping Action) -> Router.Service {
-        Router.Service(admission: anonymousAdmission()) { request, parameters in
+        Router.Service(admission: anonymousAdmission()) { [self] request, parameters in
             await answering(request) {
                 if request.headers["Authorization"] == nil, operators.isAddressedHere(request) {
                     try await prepareSession(of: request)

@@ -6,47 +6,49 @@ import TillSQL
 
 /// The purchase backend: verifies and processes purchases, and answers requests. Sockets, threads and the clock are
 /// passed in, so that the same server runs behind a listener, in a test and in the simulation.
-public struct Server: Sendable {
+///
+/// A class, because every request passes it on several times, and it has three thousand bytes of references.
+public final class Server: Sendable {
     public typealias Clock = Ledger.Clock
     public typealias Entropy = Ledger.Entropy
 
-    public private(set) var configuration: ServerConfiguration
+    public let configuration: ServerConfiguration
     /// The ledger: tables, intake, wallet, outbox and tasks for Apple.
-    public private(set) var ledger: Ledger
+    public let ledger: Ledger
     /// Sends the events of the outbox; nil sends none, regardless of the configuration.
-    private(set) var webhookSend: HTTPSend?
-    private(set) var authentication: Authentication
+    let webhookSend: HTTPSend?
+    let authentication: Authentication
     let idempotency: Idempotency
-    let recordedCustomers = RecordedCustomers()
-    private(set) var operators: OperatorAuthentication
+    let recordedCustomers: RecordedCustomers
+    let operators: OperatorAuthentication
     let receiptResponses: ReceiptResponses
     let heavy: HeavyWorkLimiter
-    let unknownSigners = UnknownSigners()
-    let readiness = ReadinessCheck()
-    private(set) var limiter: RequestLimiter
+    let unknownSigners: UnknownSigners
+    let readiness: ReadinessCheck
+    let limiter: RequestLimiter
     /// The sizes of the tables that callers without a purchase add to.
-    let unpaidRows = UnpaidRows()
+    let unpaidRows: UnpaidRows
     /// Whether the server is about to stop.
-    public let drain = DrainState()
+    public let drain: DrainState
     /// Limits new notifications for other apps from one network. Apple resends a refused notification later.
-    let foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
-    let anonymousBodies = Quota(Server.anonymousBodyLimits)
+    let foreignRateLimit: SourceRateLimit
+    let anonymousBodies: Quota
     /// Limits the offers that one user has signed: every attempt to buy needs one.
-    let offerRateLimit = SourceRateLimit(RateLimit(burst: 30, interval: 30_000))
-    let reportLimiter = ReportLimiter()
-    let jobHistory = JobHistory()
+    let offerRateLimit: SourceRateLimit
+    let reportLimiter: ReportLimiter
+    let jobHistory: JobHistory
     /// When each key was last accepted.
-    public let keyUses = KeyUses()
+    public let keyUses: KeyUses
     private let startedAt: Instant
     /// When the configuration last changed without a restart; nil before the first change.
-    private(set) var changedAt: Instant?
-    let walletCheck = WalletCheck()
-    let proofCompression = ProofCompressionJob()
-    let sealing = SealJob()
-    let jobLease = JobLease()
+    let changedAt: Instant?
+    let walletCheck: WalletCheck
+    let proofCompression: ProofCompressionJob
+    let sealing: SealJob
+    let jobLease: JobLease
     let monitoring: Monitoring
     let requestFigures: RequestFigures
-    let scrapes = BoundedWork(limit: 4)
+    let scrapes: BoundedWork
 
     /// - Parameters:
     ///   - clock: the time of purchases; beside an emulated store, the store's.
@@ -67,25 +69,97 @@ public struct Server: Sendable {
         verifyReceipt: VerifyReceiptClient? = nil, webhookSend: HTTPSend? = nil,
         monitoring: Monitoring = Monitoring(), heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationError) {
-        self.configuration = configuration
-        self.monitoring = monitoring
-        startedAt = clock()
-        let requestFigures = RequestFigures()
-        self.requestFigures = requestFigures
-        ledger = try Ledger(
+        let (requestFigures, keyUses) = (RequestFigures(), KeyUses())
+        let ledger = try Ledger(
             settings: configuration.ledger, database: database, clock: clock, machineClock: machineClock,
             entropy: entropy, log: log, refusedProof: requestFigures.failedVerification, appleEffects: appleEffects,
             serverAPI: serverAPI, verifyReceipt: verifyReceipt)
-        heavy = HeavyWorkLimiter(heavyWork, log: log)
-        receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
+        let machineClock = ledger.machineClock
+        self.configuration = configuration
+        self.ledger = ledger
         self.webhookSend = webhookSend
-        authentication = Authentication(configuration: configuration, clock: ledger.machineClock, uses: keyUses)
-        limiter = RequestLimiter(configuration.limits, clock: ledger.machineClock, log: log)
-        idempotency = Idempotency(
-            ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: ledger.machineClock)
+        self.monitoring = monitoring
+        self.requestFigures = requestFigures
+        self.keyUses = keyUses
+        startedAt = clock()
+        changedAt = nil
+        receiptResponses = try ReceiptResponses(trust: configuration.apple, clock: clock)
+        authentication = Authentication(configuration: configuration, clock: machineClock, uses: keyUses)
         operators = OperatorAuthentication(
-            configuration: configuration, clock: ledger.machineClock, entropy: entropy, log: log, uses: keyUses,
+            configuration: configuration, clock: machineClock, entropy: entropy, log: log, uses: keyUses,
             isShared: database.isShared)
+        idempotency = Idempotency(
+            ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: machineClock)
+        limiter = RequestLimiter(configuration.limits, clock: machineClock, log: log)
+        heavy = HeavyWorkLimiter(heavyWork, log: log)
+        recordedCustomers = RecordedCustomers()
+        unknownSigners = UnknownSigners()
+        readiness = ReadinessCheck()
+        unpaidRows = UnpaidRows()
+        drain = DrainState()
+        foreignRateLimit = SourceRateLimit(RateLimit(burst: 60, interval: 1_000))
+        anonymousBodies = Quota(Server.anonymousBodyLimits)
+        offerRateLimit = SourceRateLimit(RateLimit(burst: 30, interval: 30_000))
+        reportLimiter = ReportLimiter()
+        jobHistory = JobHistory()
+        walletCheck = WalletCheck()
+        proofCompression = ProofCompressionJob()
+        sealing = SealJob()
+        jobLease = JobLease()
+        scrapes = BoundedWork(limit: 4)
+    }
+
+    /// What differs between two values of one server.
+    private struct Changes {
+        var configuration: ServerConfiguration
+        var ledger: Ledger
+        var webhookSend: HTTPSend?
+        var authentication: Authentication
+        var operators: OperatorAuthentication
+        var limiter: RequestLimiter
+        var changedAt: Instant?
+
+        init(_ server: Server) {
+            configuration = server.configuration
+            ledger = server.ledger
+            webhookSend = server.webhookSend
+            authentication = server.authentication
+            operators = server.operators
+            limiter = server.limiter
+            changedAt = server.changedAt
+        }
+    }
+
+    private init(_ server: Server, _ changes: Changes) {
+        configuration = changes.configuration
+        ledger = changes.ledger
+        webhookSend = changes.webhookSend
+        authentication = changes.authentication
+        operators = changes.operators
+        limiter = changes.limiter
+        changedAt = changes.changedAt
+        monitoring = server.monitoring
+        requestFigures = server.requestFigures
+        keyUses = server.keyUses
+        startedAt = server.startedAt
+        receiptResponses = server.receiptResponses
+        idempotency = server.idempotency
+        heavy = server.heavy
+        recordedCustomers = server.recordedCustomers
+        unknownSigners = server.unknownSigners
+        readiness = server.readiness
+        unpaidRows = server.unpaidRows
+        drain = server.drain
+        foreignRateLimit = server.foreignRateLimit
+        anonymousBodies = server.anonymousBodies
+        offerRateLimit = server.offerRateLimit
+        reportLimiter = server.reportLimiter
+        jobHistory = server.jobHistory
+        walletCheck = server.walletCheck
+        proofCompression = server.proofCompression
+        sealing = server.sealing
+        jobLease = server.jobLease
+        scrapes = server.scrapes
     }
 
     /// The same server under another configuration. Both share everything that outlives a change: the ledger's
@@ -96,33 +170,33 @@ public struct Server: Sendable {
     public func changed(to wanted: ServerConfiguration) async throws -> Server {
         // Recorded first, so that requests in flight know their own catalogue by its number.
         try await ledger.recordCatalog()
-        var server = self
-        server.configuration = wanted
-        server.configuration.apple = configuration.apple
-        server.configuration.inAppPurchaseKey = configuration.inAppPurchaseKey
-        server.configuration.erasure = configuration.erasure
-        server.configuration.sealKey = configuration.sealKey
-        server.ledger = ledger.with(server.configuration.ledger)
-        try await server.ledger.recordCatalog()
+        var changes = Changes(self)
+        changes.configuration = wanted
+        changes.configuration.apple = configuration.apple
+        changes.configuration.inAppPurchaseKey = configuration.inAppPurchaseKey
+        changes.configuration.erasure = configuration.erasure
+        changes.configuration.sealKey = configuration.sealKey
+        changes.ledger = ledger.with(changes.configuration.ledger)
+        try await changes.ledger.recordCatalog()
         // Endpoints that the last pass of deliveries did not see yet keep their start.
         try await WebhookDeliveries(self, startedAt: changedAt ?? startedAt)
             .register(moves: !database.isShared)
-        server.changedAt = clock()
-        server.authentication = Authentication(
-            configuration: server.configuration, clock: machineClock, uses: keyUses)
-        if server.configuration.limits != configuration.limits {
-            server.limiter = RequestLimiter(server.configuration.limits, clock: machineClock, log: log)
+        changes.changedAt = clock()
+        changes.authentication = Authentication(
+            configuration: changes.configuration, clock: machineClock, uses: keyUses)
+        if changes.configuration.limits != configuration.limits {
+            changes.limiter = RequestLimiter(changes.configuration.limits, clock: machineClock, log: log)
         }
-        server.operators = operators.changed(to: server.configuration)
-        return server
+        changes.operators = operators.changed(to: changes.configuration)
+        return Server(self, changes)
     }
 
     /// The same server through another database value.
     func with(_ database: any Database, webhookSend: HTTPSend?) -> Server {
-        var server = self
-        server.ledger = ledger.with(database)
-        server.webhookSend = webhookSend
-        return server
+        var changes = Changes(self)
+        changes.ledger = ledger.with(database)
+        changes.webhookSend = webhookSend
+        return Server(self, changes)
     }
 
     public var database: any Database { ledger.database }

@@ -1,14 +1,15 @@
 import TillCrypto
 import TillSQL
 
-/// A signed text as a database with one server stores it: the payload decoded, and in place of each header the number of
-/// its row in `proof_headers`, because headers contain the certificates, and one signer's are all the same. The tokens in
-/// a notification's payload keep their payloads encoded:
+/// A signed text as a database with one server stores it: the payload decoded, and in place of each header the number
+/// of its row in `proof_headers`, because headers contain the certificates, and one signer's are all the same. The
+/// tokens in a notification's payload keep their payloads encoded:
 ///
 ///     #7.{"notificationType":…,"data":{…,"signedTransactionInfo":"#7.eyJ0cmFu….cDm6W2…"}}.k3Jh…
 ///
-/// It gives the text back byte for byte: strict base64url has one text for each payload, and a payload that contains the
-/// mark after a quotation mark is stored as it is. A header begins with no such mark, so it shows which form a text has.
+/// It gives the text back byte for byte: strict base64url has one text for each payload, and a payload that contains
+/// the mark after a quotation mark is stored as it is. A header begins with no such mark, so it shows which form a text
+/// has.
 struct ShortToken {
     private static let mark = UInt8(ascii: "#")
     private static let quote = UInt8(ascii: "\"")
@@ -51,8 +52,8 @@ struct ShortToken {
         return short
     }
 
-    /// The reference to a header in a payload, and where the payload goes on. Nil unless the header has a row: what else
-    /// looks like one is part of the payload.
+    /// The reference to a header in a payload, and where the payload goes on. Nil unless the header has a row: what
+    /// else looks like one is part of the payload.
     private func header(
         of payload: [UInt8], at start: Int, _ outer: KnownProofHeaders.Header, _ reference: [UInt8]
     ) throws -> (reference: [UInt8], next: Int)? {

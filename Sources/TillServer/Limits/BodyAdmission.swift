@@ -7,7 +7,7 @@ import TillLedger
 extension Server {
     /// For routes whose credential is in the header.
     func admit(_ verify: @escaping @Sendable (HTTPRequest) throws -> Void) -> Admission.Decide {
-        { head, _ in
+        { [self] head, _ in
             do {
                 try verify(head)
                 return .admitted()
@@ -21,7 +21,7 @@ extension Server {
 
     /// Requires a valid key or token in the header.
     var signedInOnly: Admission.Decide {
-        admit { head in try limiter.requireRoom(for: try bearer(of: head).credential) }
+        admit { [self] head in try limiter.requireRoom(for: try bearer(of: head).credential) }
     }
 
     /// For routes that accept bodies from unauthenticated clients.
@@ -30,7 +30,7 @@ extension Server {
     ///   - countsAddress: whether a client whose address has no request left is refused.
     ///   - crowded: the response when a limit is reached; a problem by default.
     func anonymousAdmission(countsAddress: Bool = false, crowded: HTTPResponse? = nil) -> Admission.Decide {
-        { head, length in
+        { [self] head, length in
             do throws(RefusalError) {
                 if countsAddress { try limiter.requireRoom(forAddressOf: head) }
             } catch {

@@ -19,20 +19,21 @@ extension Server {
                 router.on(route.method, route.path, service)
             }
         }
-        router.on(.get, Paths.dashboardLogin, publicPage { request, _, localize in showLogin(request, localize) })
+        router.on(
+            .get, Paths.dashboardLogin, publicPage { [self] request, _, localize in showLogin(request, localize) })
         router.on(
             .post, Paths.dashboardLogin, bodyLimit: Dashboard.formLimit,
-            publicPage { request, _, localize in try await login(request, localize) })
+            publicPage { [self] request, _, localize in try await login(request, localize) })
         router.on(
             .post, Paths.dashboardLogout, bodyLimit: Dashboard.formLimit,
-            publicPage { request, _, localize in try await logout(request, localize) })
+            publicPage { [self] request, _, localize in try await logout(request, localize) })
         router.on(.get, Paths.dashboardStylesheet, asset("text/css; charset=utf-8", Dashboard.stylesheet))
         router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", Dashboard.script))
     }
 
     /// A page for operators. Other visitors are redirected to the login.
     private func page(_ action: @escaping Dashboard.Route.Action) -> Router.Service {
-        publicPage { request, parameters, localize in
+        publicPage { [self] request, parameters, localize in
             guard let visitor = try operators.visitor(request) else {
                 // The script requests part of a page and can't follow a redirect to a form, so it gets 401.
                 if request.path == Paths.dashboardLive { throw OperatorAuthentication.missing }
@@ -48,7 +49,7 @@ extension Server {
 
     /// For a form that uploads a file.
     private var operatorsOnly: Admission.Decide {
-        admit { head in
+        admit { [self] head in
             guard operators.isAddressedHere(head), try operators.visitor(head) != nil else {
                 throw OperatorAuthentication.missing
             }
@@ -59,7 +60,7 @@ extension Server {
 
     /// For every visitor who addresses this server by its own name. Sets the language if the visitor used the switch.
     private func publicPage(_ action: @escaping PublicPageAction) -> Router.Service {
-        Router.Service(admission: anonymousAdmission()) { request, parameters in
+        Router.Service(admission: anonymousAdmission()) { [self] request, parameters in
             let localize = Localizer(language: operators.language(of: request))
             guard operators.isAddressedHere(request) else {
                 return .page(

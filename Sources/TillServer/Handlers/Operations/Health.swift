@@ -39,7 +39,7 @@ extension Server {
 
     /// What the server knows about itself at this moment. It waits at most `ReadinessCheck.patience`.
     func health(at now: Instant) async -> Health {
-        let (fault, space) = await readiness.result(at: now, within: monitoring.within) {
+        let (fault, space) = await readiness.result(at: now, within: monitoring.within) { [self] in
             let space = await monitoring.volume()
             return (await firstFailure(), space)
         }

@@ -56,7 +56,9 @@ extension Server {
     /// Nil also if the database does not answer in time.
     private func databaseFigures() async -> DatabaseFigures? {
         guard database.isShared else { return nil }
-        let figures = await scrapes.run(Self.ledgerPatience, monitoring.within) { await monitoring.database() }
+        let figures = await scrapes.run(Self.ledgerPatience, monitoring.within) { [monitoring] in
+            await monitoring.database()
+        }
         return figures ?? nil
     }
 

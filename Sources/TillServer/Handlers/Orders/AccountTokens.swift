@@ -21,7 +21,7 @@ extension Server {
         }
         let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
         let (entry, isNew) = try await database.write(locking: [.order(token), .customer(user)]) {
-            connection -> (AccountTokenTable.Entry, Bool) in
+            [self] connection -> (AccountTokenTable.Entry, Bool) in
             let tokens = AccountTokenTable(connection)
             if let known = try tokens.find(token) {
                 guard known.user == user else { throw RefusalError(.tokenInUse) }

@@ -20,7 +20,7 @@ extension Server {
         let reason = try call.bodyIfAny(OrderReasonBody.self)?.reason ?? ""
         let now = clock()
         let credential = call.credential
-        let view = try await database.write(locking: [.order(id)]) { connection -> OrderView in
+        let view = try await database.write(locking: [.order(id)]) { [self] connection -> OrderView in
             let orders = OrderTable(connection)
             guard var stored = try orders.find(id) else { throw RefusalError(.unknownOrder) }
             try requireOwner(credential, of: stored.order, connection)

@@ -43,7 +43,7 @@ extension Server {
             recordedCustomers.contains(buyer, as: kind, after: erasures), configuration.guests
         )
         let (found, isNew) = try await database.write(locking: [.order(order.id), .customer(buyer)]) {
-            connection -> (OrderView, Bool) in
+            [self] connection -> (OrderView, Bool) in
             let orders = OrderTable(connection)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
                 return (try OrderView(existing, connection), false)

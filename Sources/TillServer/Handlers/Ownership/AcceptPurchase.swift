@@ -29,7 +29,7 @@ extension Server {
             UniqueID(random: entropy(16)), ledger.intake.processor.inputs(), call.credential.name
         )
         let terms = configuration.guests
-        let reply = try await database.write(locking: [.customer(user)]) { connection in
+        let reply = try await database.write(locking: [.customer(user)]) { [self] connection in
             try CustomerTable(connection).requireUnmerged(user)
             if case .backend = call.credential {
                 try CustomerTable(connection).recordNamed(user, under: terms, at: inputs.now)

@@ -82,7 +82,7 @@ extension Server {
         _ call: Call, _ keys: [LockKey], _ change: @escaping @Sendable (TransferRecorder, TransferView) throws -> Value
     ) async throws -> Value {
         let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
-        return try await database.write(locking: keys) { connection in
+        return try await database.write(locking: keys) { [self] connection in
             let recorder = TransferRecorder(
                 connection, actor: actor, now: now, freshID: id, reminders: ledger.reminders(connection))
             return try change(recorder, TransferView(connection))
