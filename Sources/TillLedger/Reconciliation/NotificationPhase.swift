@@ -179,7 +179,7 @@ private struct MissedNotification: Sendable {
         }
     }
 
-    /// Stored raw before it is processed: if the server stops in between, `PendingNotifications` continues.
+    /// Stored as signed before it is processed: if the server stops in between, `PendingNotifications` continues.
     ///
     /// - Returns: the difference that it was missing.
     func store(at now: Instant, _ connection: any Connection) throws -> Difference? {
