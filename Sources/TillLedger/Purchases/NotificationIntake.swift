@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillSQL
 
-/// Apple's notifications: stored as signed, and processed like every purchase. Both are one commit if the purchase can be
-/// processed now; otherwise the notification is stored alone.
+/// Apple's notifications: stored as signed, and processed like every purchase. Both are one commit if the purchase can
+/// be processed now; otherwise the notification is stored alone.
 extension Ledger {
     /// Stores a notification that Apple signed, whether Apple sent it or the server requested it, and processes it.
     ///
