@@ -47,7 +47,7 @@ struct StoreLoad {
         ].joined(separator: " ")
     }
 
-    /// 64 concurrent requests, all for one account.
+    /// 256 concurrent requests, all for one account: the writer and the signers are both busy.
     private func buyAll(_ emulator: Emulator) async throws -> String {
         let body = Array(
             #"{"bundleId":"\#(Self.bundleID)","productId":"\#(Self.bundleID).points60","receipt":false}"#.utf8)
@@ -60,13 +60,13 @@ struct StoreLoad {
                 group.addTask {
                     let answer = await emulator.respond(
                         to: HTTPRequest(method: .post, path: "/emulator/purchases", body: body))
-                    guard answer.status == 200, let json = try? JSONValue(decoding: answer.body),
-                        let id = json["transactionId"]?.string, json["signedTransaction"]?.string != nil
+                    guard answer.status == 200, let json = try? JSONObject(answer.body),
+                        let id = try? json.string("transactionId"), json.has("signedTransaction")
                     else { throw LoadError("a purchase was answered \(answer.status)") }
                     return id
                 }
             }
-            for _ in 0..<64 { start() }
+            for _ in 0..<256 { start() }
             while let id = try await group.next() {
                 first = id
                 start()

@@ -179,7 +179,7 @@ public struct InAppPurchaseKey: Sendable {
     /// A JWT with these claims in compact serialization: `{"alg":"ES256","kid":…,"typ":"JWT"}`, signed by this key.
     func token(claims: [String: JSONValue]) throws(SigningError) -> String {
         let header: JSONValue = ["alg": "ES256", "kid": .string(keyID), "typ": "JWT"]
-        let message = [header, .object(claims)].map { Base64.encode(Array($0.encoded().utf8), .url) }
+        let message = [header, .object(claims)].map { Base64.encode($0.encodedBytes(), .url) }
             .joined(separator: ".")
         return message + "." + Base64.encode(try privateKey.signES256(Array(message.utf8)), .url)
     }

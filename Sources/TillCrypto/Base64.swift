@@ -37,23 +37,38 @@ public enum Base64 {
 
     public static func encode(_ bytes: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> String {
         let bytes = Array(bytes)
-        let digits = alphabet == .standard ? standardDigits : urlDigits
-        let whole = bytes.count / 3
-        let rest = bytes.count - whole * 3
-        let length = whole * 4 + (rest == 0 ? 0 : alphabet == .standard ? 4 : rest + 1)
+        let length = length(of: bytes.count, alphabet)
         return String(unsafeUninitializedCapacity: length) { output in
-            bytes.withUnsafeBufferPointer { bytes in
-                digits.withUnsafeBufferPointer { digits in
-                    guard let source = bytes.baseAddress, let digits = digits.baseAddress,
-                        let target = output.baseAddress
-                    else { return }
-                    write(source, whole: whole, rest: rest, digits, to: target)
-                }
-            }
-            // Padding; the `url` alphabet has none.
-            for index in whole * 4 + (rest == 0 ? 0 : rest + 1)..<length { output[index] = UInt8(ascii: "=") }
+            write(bytes, alphabet, to: output)
             return length
         }
+    }
+
+    /// Appends what `encode` returns, without a string in between.
+    public static func append(_ bytes: [UInt8], _ alphabet: Alphabet = .standard, to text: inout [UInt8]) {
+        let length = length(of: bytes.count, alphabet)
+        text += [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
+            write(bytes, alphabet, to: output)
+            initialized = length
+        }
+    }
+
+    private static func length(of count: Int, _ alphabet: Alphabet) -> Int {
+        let (whole, rest) = (count / 3, count % 3)
+        return whole * 4 + (rest == 0 ? 0 : alphabet == .standard ? 4 : rest + 1)
+    }
+
+    private static func write(_ bytes: [UInt8], _ alphabet: Alphabet, to output: UnsafeMutableBufferPointer<UInt8>) {
+        let (whole, rest) = (bytes.count / 3, bytes.count % 3)
+        bytes.withUnsafeBufferPointer { bytes in
+            (alphabet == .standard ? standardDigits : urlDigits).withUnsafeBufferPointer { digits in
+                guard let source = bytes.baseAddress, let digits = digits.baseAddress, let target = output.baseAddress
+                else { return }
+                write(source, whole: whole, rest: rest, digits, to: target)
+            }
+        }
+        guard alphabet == .standard, rest > 0 else { return }
+        for index in whole * 4 + rest + 1..<whole * 4 + 4 { output[index] = UInt8(ascii: "=") }
     }
 
     /// Uses bare pointers: buffers and closures cost a debug build several times as much.
@@ -111,6 +126,24 @@ public enum Base64 {
         var foreign: UInt8 = 0
         var target = 0
         var source = 0
+        // Eight characters become six bytes, which are written with two more; the next ones overwrite those.
+        while source + 12 <= count {
+            let eight = UnsafeRawPointer(text + source).loadUnaligned(as: UInt64.self).littleEndian
+            let a = values[Int(eight & 0xFF)]
+            let b = values[Int(eight >> 8 & 0xFF)]
+            let c = values[Int(eight >> 16 & 0xFF)]
+            let d = values[Int(eight >> 24 & 0xFF)]
+            let e = values[Int(eight >> 32 & 0xFF)]
+            let f = values[Int(eight >> 40 & 0xFF)]
+            let g = values[Int(eight >> 48 & 0xFF)]
+            let h = values[Int(eight >> 56)]
+            foreign |= a | b | c | d | e | f | g | h
+            let first = UInt64(a) << 58 | UInt64(b) << 52 | UInt64(c) << 46 | UInt64(d) << 40
+            let second = UInt64(e) << 34 | UInt64(f) << 28 | UInt64(g) << 22 | UInt64(h) << 16
+            UnsafeMutableRawPointer(output + target).storeBytes(of: (first | second).bigEndian, as: UInt64.self)
+            source += 8
+            target += 6
+        }
         while source + 4 <= count {
             let a = values[Int(text[source])]
             let b = values[Int(text[source + 1])]

@@ -4,15 +4,27 @@ extension JSONValue {
     ///
     /// A double that JSON cannot represent (infinite or not a number) is written as `null`.
     public func encoded(pretty: Bool = false) -> String {
-        // Bytes, because every append to a `String` checks it anew.
+        String(decoding: encodedBytes(pretty: pretty), as: UTF8.self)
+    }
+
+    /// The JSON text in UTF-8: bytes, because every append to a `String` checks it anew.
+    public func encodedBytes(pretty: Bool = false) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(256)
         write(to: &output, level: pretty ? 0 : nil)
-        return String(decoding: output, as: UTF8.self)
+        return output
+    }
+
+    /// The compact text of an object with these members, whose keys must differ.
+    public static func encodedBytes(of members: [(key: String, value: JSONValue)]) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(1_024)
+        write(members, to: &output, level: nil)
+        return output
     }
 
     /// - Parameter level: the depth to indent by; nil for the compact form.
-    private func write(to output: inout [UInt8], level: Int?) {
+    fileprivate func write(to output: inout [UInt8], level: Int?) {
         switch self {
         case .null: output += "null".utf8
         case .bool(let truth): output += (truth ? "true" : "false").utf8
@@ -24,12 +36,19 @@ extension JSONValue {
                 element.write(to: &output, level: inner)
             }
         case .object(let members):
-            let sorted = members.sorted { $0.key < $1.key }
-            Self.write("{", sorted, "}", to: &output, level: level) { member, output, inner in
-                Self.write(member.key, to: &output)
-                output += (level == nil ? ":" : ": ").utf8
-                member.value.write(to: &output, level: inner)
-            }
+            Self.write(Array(members), to: &output, level: level)
+        }
+    }
+
+    private static func write(
+        _ members: [(key: String, value: JSONValue)], to output: inout [UInt8], level: Int?
+    ) {
+        // Positions are sorted: to move a member would count its references.
+        let order = members.indices.sorted { members[$0].key < members[$1].key }
+        write("{", order, "}", to: &output, level: level) { position, output, inner in
+            write(members[position].key, to: &output)
+            output += (level == nil ? ":" : ": ").utf8
+            members[position].value.write(to: &output, level: inner)
         }
     }
 
@@ -51,11 +70,14 @@ extension JSONValue {
     static func write(_ text: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
         defer { output.append(UInt8(ascii: "\"")) }
+        var text = text
         // Almost every string needs no escapes and is appended whole: scalar by scalar costs several times as much.
-        guard !isPlain(text) else {
-            output += text.utf8
-            return
+        let isWritten = text.withUTF8 { units in
+            guard isPlain(units) else { return false }
+            output.append(contentsOf: units)
+            return true
         }
+        guard !isWritten else { return }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"": output += "\\\"".utf8
@@ -71,26 +93,22 @@ extension JSONValue {
         }
     }
 
-    /// Uses bare pointers: the same loop over a collection costs a debug build twenty times as much.
-    private static func isPlain(_ text: String) -> Bool {
-        var text = text
-        return text.withUTF8 { units in
-            guard let start = units.baseAddress else { return true }
-            var index = 0
-            while index < units.count {
-                let unit = start[index]
-                if unit < 0x20 || unit == 0x22 || unit == 0x5C { return false }
-                index += 1
-            }
-            return true
+    private static func isPlain(_ units: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let start = units.baseAddress else { return true }
+        var index = 0
+        while true {
+            index = JSONText.firstSpecial(start, from: index, to: units.count)
+            if index == units.count { return true }
+            guard start[index] >= 0x80 else { return false }
+            repeat { index += 1 } while index < units.count && start[index] >= 0x80
         }
     }
 }
 
-/// Writes JSON text member by member, without a tree of values: for the few texts that a grant makes. Everything else
-/// uses `JSONValue`.
+/// Writes JSON text member by member, without a tree of values: for payloads, and for the few texts that a grant makes.
+/// Everything else uses `JSONValue`.
 ///
-/// The caller names the members in the order of their keys, so the text is that of an equal `JSONValue`.
+/// A caller that names the members in the order of their keys writes the text of an equal `JSONValue`.
 public struct JSONWriter {
     public private(set) var bytes: [UInt8] = []
     /// Whether a comma comes before the next member or element.
@@ -138,6 +156,11 @@ public struct JSONWriter {
     public mutating func null(_ key: StaticString) {
         begin(key)
         bytes += "null".utf8
+    }
+
+    public mutating func value(_ key: StaticString, _ value: JSONValue) {
+        begin(key)
+        if case .int(let number) = value { write(number) } else { value.write(to: &bytes, level: nil) }
     }
 
     /// A value that is JSON text already.
@@ -191,23 +214,44 @@ public struct JSONWriter {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// A list of objects.
+    /// A list of objects. Inlinable, so that it is compiled for the elements of each caller.
+    @inlinable
     public mutating func objects<Element>(
         _ key: StaticString, _ elements: [Element], _ members: (Element, inout JSONWriter) -> Void
     ) {
-        begin(key)
-        bytes.append(UInt8(ascii: "["))
-        for (index, element) in elements.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            object { members(element, &$0) }
+        beginList(key)
+        for index in elements.indices {
+            beginObject(isFirst: index == elements.startIndex)
+            members(elements[index], &self)
+            endObject()
         }
-        bytes.append(UInt8(ascii: "]"))
+        endList()
     }
 
     private mutating func object(_ members: (inout JSONWriter) -> Void) {
+        beginObject(isFirst: true)
+        members(&self)
+        endObject()
+    }
+
+    @usableFromInline
+    mutating func beginList(_ key: StaticString) {
+        begin(key)
+        bytes.append(UInt8(ascii: "["))
+    }
+
+    @usableFromInline
+    mutating func endList() { bytes.append(UInt8(ascii: "]")) }
+
+    @usableFromInline
+    mutating func beginObject(isFirst: Bool) {
+        if !isFirst { bytes.append(UInt8(ascii: ",")) }
         bytes.append(UInt8(ascii: "{"))
         isFollowing = false
-        members(&self)
+    }
+
+    @usableFromInline
+    mutating func endObject() {
         bytes.append(UInt8(ascii: "}"))
         isFollowing = true
     }

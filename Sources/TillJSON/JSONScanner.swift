@@ -24,8 +24,15 @@ struct JSONScanner {
     /// One value's place in the text. A string's place excludes its quotes.
     struct Value {
         let kind: Kind
-        let start: Int
-        let end: Int
+        // Short, because every request that waits keeps the places of its payload's members.
+        private let first: UInt32
+        private let past: UInt32
+        var start: Int { Int(first) }
+        var end: Int { Int(past) }
+
+        init(kind: Kind, start: Int, end: Int) {
+            (self.kind, first, past) = (kind, UInt32(start), UInt32(end))
+        }
     }
 
     /// Apple's payloads are four levels deep.
@@ -46,7 +53,7 @@ struct JSONScanner {
     init(_ text: UnsafeBufferPointer<UInt8>) {
         self.text = text
         bytes = text.baseAddress ?? StaticString("").utf8Start
-        end = text.count
+        end = min(text.count, Int(UInt32.max))
     }
 
     /// Skips blanks; true if nothing follows them.
@@ -158,10 +165,10 @@ struct JSONScanner {
     }
 
     private func escapeEnd(_ start: Int) throws(JSONError) -> Int {
-        guard start < text.count else { throw .unexpected }
+        guard start < end else { throw .unexpected }
         switch text[start] {
         case UInt8(ascii: "u"):
-            guard start + 4 < text.count else { throw .unexpected }
+            guard start + 4 < end else { throw .unexpected }
             for index in 1...4 where Self.nibble(text[start + index]) == nil { throw .unexpected }
             return start + 5
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
@@ -179,16 +186,16 @@ struct JSONScanner {
         let whole = digits()
         guard whole > 0, whole == 1 || text[firstDigit] != UInt8(ascii: "0") else { throw .unexpected }
         var mayBeEndless = whole > Self.finiteDigits
-        if position < text.count, text[position] == UInt8(ascii: ".") {
+        if position < end, text[position] == UInt8(ascii: ".") {
             kind = .fraction
             position += 1
             guard digits() > 0 else { throw .unexpected }
         }
-        if position < text.count, text[position] | 0x20 == UInt8(ascii: "e") {
+        if position < end, text[position] | 0x20 == UInt8(ascii: "e") {
             kind = .fraction
             mayBeEndless = true
             position += 1
-            if position < text.count, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
+            if position < end, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
                 position += 1
             }
             guard digits() > 0 else { throw .unexpected }
@@ -207,7 +214,7 @@ struct JSONScanner {
     private mutating func literal(_ literal: StaticString, _ kind: Kind) throws(JSONError) -> Value {
         let start = position
         let count = literal.utf8CodeUnitCount
-        guard count <= text.count - start else { throw .unexpected }
+        guard count <= end - start else { throw .unexpected }
         for index in 0..<count where text[start + index] != literal.utf8Start[index] { throw .unexpected }
         position += count
         return Value(kind: kind, start: start, end: position)

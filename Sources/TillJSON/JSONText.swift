@@ -6,6 +6,14 @@ package enum JSONText {
         var index = 0
         let count = text.count
         while index < count {
+            // Thirty-two bytes at a time: tokens are kilobytes of ASCII.
+            if count - index >= 32,
+                (eight(bytes, at: index) | eight(bytes, at: index + 8) | eight(bytes, at: index + 16)
+                    | eight(bytes, at: index + 24)) & highBits == 0
+            {
+                index += 32
+                continue
+            }
             if count - index >= 8 {
                 let found = eight(bytes, at: index) & highBits
                 index += found.trailingZeroBitCount >> 3

@@ -101,7 +101,7 @@ enum SimulatedShop {
             "sub": .string(user), "iat": .int(second), "exp": .int(second + seconds),
         ]
         if isGuest { members["guest"] = true }
-        let claims = Base64.encode(Array(JSONValue.object(members).encoded().utf8), .url)
+        let claims = Base64.encode(JSONValue.object(members).encodedBytes(), .url)
         let code = HMACSHA256.code(for: "\(header).\(claims)".utf8, key: tokenSecret)
         return "\(header).\(claims).\(Base64.encode(code, .url))"
     }

@@ -36,7 +36,7 @@ struct FactsCoverageTests {
         cell.split(separator: ",").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) }
     }
 
-    private func keys(_ members: JSONMembers) -> Set<String> { Set(members.list.map(\.key)) }
+    private func keys(_ members: JSONMembers) -> Set<String> { Set(members.list.map(\.key.description)) }
 
     @Test("Transactions, renewal infos and app transactions (facts/jws §4 to §6)")
     func tokens() throws {

@@ -22,7 +22,38 @@ struct JSONTests {
     func encoding() throws {
         let value: JSONValue = ["b": 1, "a": ["\u{1}\t", 0.5], "c": [:], "d": []]
         #expect(value.encoded() == #"{"a":["\u0001\t",0.5],"b":1,"c":{},"d":[]}"#)
+        let members: [(key: String, value: JSONValue)] = [("b", 1), ("a", "x")]
+        #expect(String(decoding: JSONValue.encodedBytes(of: members), as: UTF8.self) == #"{"a":"x","b":1}"#)
         #expect(value.encoded(pretty: true).hasPrefix("{\n  \"a\": [\n    \"\\u0001\\t\",\n"))
+    }
+
+    @Test("Text of every length is checked to its last byte, and no further")
+    func lengths() throws {
+        for length in 0...130 {
+            let ascii = "\"" + String(repeating: "a", count: length) + "\""
+            for beyond: [UInt8] in [[], [0xFF], [0xC3]] {
+                // What follows in memory does not belong to the text.
+                let memory = Array(ascii.utf8) + beyond
+                let text = memory.dropLast(beyond.count)
+                #expect(try JSONValue(decoding: text) == .string(String(repeating: "a", count: length)))
+                guard !beyond.isEmpty else { continue }
+                #expect(throws: JSONError.invalidUTF8) { try JSONValue(decoding: memory) }
+            }
+        }
+    }
+
+    @Test("A character that needs an escape is found at every place, also behind characters of several bytes")
+    func escapesAtEveryPlace() throws {
+        for special in ["\"", "\\", "\n", "\u{1F}", "\u{7F}", "é", "点", "😀"] {
+            for length in 0...20 {
+                for prefix in ["", "点", "é😀"] {
+                    let text = prefix + String(repeating: "a", count: length) + special + "b" + special
+                    let value = JSONValue.string(text)
+                    #expect(try JSONValue(decoding: value.encodedBytes()) == value)
+                    #expect(value.encoded().unicodeScalars.allSatisfy { $0.value >= 0x20 })
+                }
+            }
+        }
     }
 
     @Test(

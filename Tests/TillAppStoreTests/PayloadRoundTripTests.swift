@@ -71,7 +71,7 @@ struct PayloadRoundTripTests {
         #expect(try Payload(JSONObject(written)) == payload)
         #expect(payload.json == (try JSONValue(decoding: text)))
         let typed = payload.members.list.compactMap { key, value in
-            value.map { (key: key, value: Array($0.encoded().utf8)) }
+            value.map { (key: key.description, value: $0.encodedBytes()) }
         }
         let again = try Payload(JSONObject(JSONObject.text(of: typed)))
         #expect(again.members.list.map(\.value) == payload.members.list.map(\.value))
@@ -116,7 +116,7 @@ struct PayloadRoundTripTests {
                 case .notification: try NotificationPayload(object).members
                 }
             let typed = Dictionary(
-                members.list.compactMap { key, value in value.map { (key, $0) } }, uniquingKeysWith: { $1 })
+                members.list.compactMap { key, value in value.map { (key.description, $0) } }, uniquingKeysWith: { $1 })
             #expect(JSONValue.object(typed) == (try JSONValue(decoding: row.bytes)), "\(row.id)")
             count += 1
         }

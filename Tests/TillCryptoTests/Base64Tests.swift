@@ -45,6 +45,11 @@ struct Base64Tests {
             let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }
             #expect(Base64.decode(Base64.encode(bytes)) == bytes)
             #expect(Base64.decode(Base64.encode(bytes, .url), .url) == bytes)
+            for alphabet in [Base64.Alphabet.standard, .url] {
+                var text = Array("text ".utf8)
+                Base64.append(bytes, alphabet, to: &text)
+                #expect(String(decoding: text, as: UTF8.self) == "text " + Base64.encode(bytes, alphabet))
+            }
         }
     }
 }

@@ -14,6 +14,9 @@ package protocol JSONPayload: Equatable, Sendable, MemberElement {
     var source: JSONObject? { get set }
     /// Visits every typed member in the order of declaration.
     mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure)
+    /// The payload as JSON text in UTF-8: the original bytes, unless it was changed. A payload that was built in memory
+    /// has its members in the order of declaration. A requirement, so that it is compiled for each payload.
+    func encoded() -> [UInt8]
 }
 
 /// Visits the members of a payload, and sets or reads their values.
@@ -60,19 +63,19 @@ extension JSONPayload {
         return members
     }
 
-    /// The payload as JSON text in UTF-8: the original bytes, unless it was changed.
     package func encoded() -> [UInt8] {
-        let members = members.list
         guard let source else {
-            let written = members.compactMap { key, value in value.map { (key: key, value: Array($0.encoded().utf8)) } }
-            return JSONObject.text(of: written)
+            var copy = self
+            return JSONWriter { copy.visitMembers(&$0) }.bytes
         }
         let read = (try? Self(source))?.members.list ?? []
-        let changed = zip(members, read).filter { $0.value != $1.value }.map(\.0)
+        let changed = zip(members.list, read).filter { $0.value != $1.value }.map(\.0)
         if changed.isEmpty { return source.bytes }
-        let changes = Dictionary(changed.map { ($0.key, $0.value) }, uniquingKeysWith: { _, last in last })
-        let kept = source.writtenMembers.filter { changes[$0.key] == nil }
-        let added = changed.compactMap { key, value in value.map { (key: key, value: Array($0.encoded().utf8)) } }
+        let names = Set(changed.map(\.key.description))
+        let kept = source.writtenMembers.filter { !names.contains($0.key) }
+        let added = changed.compactMap { key, value in
+            value.map { (key: key.description, value: $0.encodedBytes()) }
+        }
         return JSONObject.text(of: kept + added)
     }
 
@@ -80,7 +83,7 @@ extension JSONPayload {
     /// digits.
     package var json: JSONValue {
         guard source == nil else { return (try? JSONValue(decoding: encoded())) ?? .object([:]) }
-        let members = members.list.compactMap { key, value in value.map { (key, $0) } }
+        let members = members.list.compactMap { key, value in value.map { (key.description, $0) } }
         return .object(Dictionary(members, uniquingKeysWith: { _, last in last }))
     }
 }
@@ -104,10 +107,17 @@ private struct LenientMemberReader: MemberVisitor {
 
 /// Collects the JSON values of the typed members, in the order of declaration; nil omits a member.
 struct JSONMembers: MemberVisitor {
-    private(set) var list: [(key: String, value: JSONValue?)] = []
+    private(set) var list: [(key: StaticString, value: JSONValue?)] = []
 
     mutating func visit<Value: MemberValue>(_ key: StaticString, _ value: inout Value?) {
-        list.append((key.description, value?.json))
+        list.append((key, value?.json))
+    }
+}
+
+/// Writes the typed members; nil omits a member.
+extension JSONWriter: MemberVisitor {
+    package mutating func visit<Value: MemberValue>(_ key: StaticString, _ value: inout Value?) {
+        if let value { self.value(key, value.json) }
     }
 }
 

@@ -139,7 +139,7 @@ public struct ServerAPI: Sendable {
         ]
         if call.body != nil { headers.append(.init("Content-Type", "application/json")) }
         return AppleRequest(
-            call.method, host + call.target, headers: headers, body: call.body.map { Array($0.encoded().utf8) } ?? [],
+            call.method, host + call.target, headers: headers, body: call.body.map { $0.encodedBytes() } ?? [],
             responseLimit: call.responseLimit)
     }
 }

@@ -143,7 +143,7 @@ public struct VerifyReceiptRequest: Sendable {
         var members: [String: JSONValue] = ["receipt-data": .string(receiptData)]
         if let secret { members["password"] = .string(secret.text) }
         if excludesOldTransactions { members["exclude-old-transactions"] = true }
-        return Array(JSONValue.object(members).encoded().utf8)
+        return JSONValue.object(members).encodedBytes()
     }
 }
 

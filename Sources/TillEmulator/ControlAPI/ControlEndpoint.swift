@@ -38,9 +38,8 @@ struct ControlEndpoint: Sendable {
         return number
     }
 
-    func json(_ transaction: StoreTransaction) throws -> JSONValue {
-        try TransactionText.json(transaction, signedBy: issuer, at: store.now)
-    }
+    /// The transaction, signed for no device.
+    func json(_ transaction: StoreTransaction) throws -> JSONValue { try json(transaction, on: nil) }
 }
 
 /// A call of the control API, with its body and query checked against the route's declaration.
@@ -239,7 +238,7 @@ struct ControlError: Error, Sendable {
             "type": "about:blank", "title": .string(inChinese ? chinese : english), "status": .int(Int64(status)),
             "code": .string(code), "retryable": .bool(isRetryable),
         ]
-        var response = HTTPResponse(status: status, body: Array(body.encoded().utf8))
+        var response = HTTPResponse(status: status, body: body.encodedBytes())
         response.headers.add("Content-Type", "application/problem+json")
         response.headers.add("Content-Language", inChinese ? "zh" : "en")
         if status == 503 { response.headers.add("Retry-After", "1") }
@@ -259,7 +258,11 @@ struct ControlError: Error, Sendable {
 
 extension HTTPResponse {
     static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
-        var response = HTTPResponse(status: status, body: Array(value.encoded().utf8))
+        json(text: value.encodedBytes(), status: status)
+    }
+
+    static func json(text: [UInt8], status: Int = 200) -> HTTPResponse {
+        var response = HTTPResponse(status: status, body: text)
         response.headers.add("Content-Type", "application/json")
         return response
     }

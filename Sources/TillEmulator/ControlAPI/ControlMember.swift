@@ -49,8 +49,13 @@ struct ControlMember: Sendable {
 struct ControlObject<Value>: Sendable {
     private(set) var members: [ControlMember] = []
     private var values: [@Sendable (Value) -> JSONValue?] = []
+    /// The positions of the members in the order of their names, which is that of the answer.
+    private var order: [Int] = []
 
-    init(_ declare: (inout ControlObject) -> Void) { declare(&self) }
+    init(_ declare: (inout ControlObject) -> Void) {
+        declare(&self)
+        order = members.indices.sorted { members[$0].name < members[$1].name }
+    }
 
     /// - Parameter value: nil omits the member.
     mutating func add(
@@ -66,9 +71,17 @@ struct ControlObject<Value>: Sendable {
     }
 
     func json(_ value: Value) -> JSONValue {
-        var object: [String: JSONValue] = [:]
-        for (member, read) in zip(members, values) { object[member.name] = read(value) }
-        return .object(object)
+        .object(Dictionary(jsonMembers(value), uniquingKeysWith: { _, last in last }))
+    }
+
+    /// The members that have a value, in the order of their names.
+    func jsonMembers(_ value: Value) -> [(key: String, value: JSONValue)] {
+        var found: [(key: String, value: JSONValue)] = []
+        found.reserveCapacity(order.count + 2)
+        for position in order {
+            if let value = values[position](value) { found.append((members[position].name, value)) }
+        }
+        return found
     }
 }
 

@@ -33,7 +33,7 @@ struct OpenAPI: Sendable {
         }
         router.on(.get, path) { request, _ in
             // Generated on request, because it would take longer than everything else at an emulator's start.
-            let text = Array(OpenAPI(all, apple: foreign).document.encoded().utf8)
+            let text = OpenAPI(all, apple: foreign).document.encodedBytes()
             let tag = "\"\(Base64.encode(Digest.sha256.hash(text).prefix(12), .url))\""
             var headers = HTTPHeaders([("ETag", tag), ("Cache-Control", "no-cache")])
             if request.headers["If-None-Match"] == tag { return HTTPResponse(status: 304, headers: headers) }

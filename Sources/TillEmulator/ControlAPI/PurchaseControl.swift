@@ -2,6 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 /// A customer's purchases and restores.
 extension ControlEndpoint {
@@ -96,13 +97,14 @@ extension ControlEndpoint {
         case .waiting(let transaction):
             return .json(try json(transaction).with(["outcome": .string(transaction.state.rawValue)]))
         case .purchased(let transaction), .ownedAlready(let transaction):
-            var answer = try json(transaction, on: device).with(["outcome": "purchased"])
+            var answer = try jsonMembers(transaction, on: device)
+            answer.append(("outcome", "purchased"))
             if wantsReceipt {
                 let receipt = try await makeReceipt(
                     account: transaction.account, bundleID: transaction.bundleID, device: device?.id.bytes)
-                answer = answer.with(["receipt": .string(Base64.encode(receipt))])
+                answer.append(("receipt", .string(Base64.encode(receipt))))
             }
-            return .json(answer)
+            return .json(text: JSONValue.encodedBytes(of: answer))
         }
     }
 

@@ -93,8 +93,14 @@ extension ControlEndpoint {
 
     /// The transaction, signed for a device with a new nonce; or for no device.
     func json(_ transaction: StoreTransaction, on device: StoreDevice?) throws -> JSONValue {
+        .object(Dictionary(try jsonMembers(transaction, on: device), uniquingKeysWith: { _, last in last }))
+    }
+
+    func jsonMembers(
+        _ transaction: StoreTransaction, on device: StoreDevice?
+    ) throws -> [(key: String, value: JSONValue)] {
         let proof = device.map { DeviceProof($0, nonce: UniqueID(random: entropy(16))) }
-        return try TransactionText.json(transaction, signedBy: issuer, for: proof, at: store.now)
+        return try TransactionText.jsonMembers(transaction, signedBy: issuer, for: proof, at: store.now)
     }
 }
 
@@ -227,14 +233,14 @@ enum TransactionText {
     }
 
     /// - Parameter proof: the device that it is signed for; nil: no device.
-    static func json(
+    static func jsonMembers(
         _ transaction: StoreTransaction, signedBy issuer: Issuer, for proof: DeviceProof? = nil, at now: Instant
-    ) throws -> JSONValue {
-        guard transaction.state == .purchased else { return object.json((transaction, nil)) }
+    ) throws -> [(key: String, value: JSONValue)] {
+        guard transaction.state == .purchased else { return object.jsonMembers((transaction, nil)) }
         let signed =
             try proof.map { try issuer.signedTransaction(transaction, for: $0, at: now) }
             ?? issuer.signedTransaction(transaction, at: now)
-        return object.json((transaction, signed))
+        return object.jsonMembers((transaction, signed))
     }
 }
 

@@ -153,7 +153,7 @@ enum PageAction: String, CaseIterable, Sendable {
         return HTTPRequest(
             method: method, path: pattern.replacing("{id}", with: id),
             headers: HTTPHeaders([("Accept-Language", language.rawValue)]),
-            body: body.isEmpty ? [] : Array(JSONValue.object(body).encoded().utf8))
+            body: body.isEmpty ? [] : JSONValue.object(body).encodedBytes())
     }
 
     private static func period(_ text: String?) -> SubscriptionPeriod? {

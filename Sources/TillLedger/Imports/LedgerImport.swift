@@ -292,6 +292,6 @@ package struct LedgerImport: Sendable {
             members["price"] = .int(price.amount)
             members["currency"] = .string(price.currency.text)
         }
-        return Array(JSONValue.object(members).encoded().utf8)
+        return JSONValue.object(members).encodedBytes()
     }
 }

@@ -104,5 +104,5 @@ extension Ledger {
 
 extension Checkpoint {
     /// Of all that it says.
-    fileprivate var digest: [UInt8] { Digest.sha256.hash(Array(JSONValue.object(members).encoded().utf8)) }
+    fileprivate var digest: [UInt8] { Digest.sha256.hash(JSONValue.object(members).encodedBytes()) }
 }

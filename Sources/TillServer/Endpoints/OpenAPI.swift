@@ -112,7 +112,7 @@ extension Endpoint.Parameter {
 }
 
 extension Server {
-    private static let openAPIText = Array(OpenAPI.document.encoded().utf8)
+    private static let openAPIText = OpenAPI.document.encodedBytes()
     private static let openAPITag = "\"\(Base64.encode(Digest.sha256.hash(openAPIText).prefix(12), .url))\""
 
     /// `GET /openapi.json`.

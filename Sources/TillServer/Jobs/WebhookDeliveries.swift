@@ -247,7 +247,7 @@ public struct WebhookDeliveries: Sendable {
         return try deliveries.compactMap { delivery in
             guard let event = try outbox.find(delivery.event) else { return nil }
             return Message(
-                delivery: delivery, id: EventView.id(of: event), body: Array(try view.json(event).encoded().utf8))
+                delivery: delivery, id: EventView.id(of: event), body: try view.json(event).encodedBytes())
         }
     }
 

@@ -59,7 +59,7 @@ enum JSONText {
     }
 
     static func response(_ status: Int, _ value: JSONValue) -> HTTPResponse {
-        response(status, text: Array(value.encoded().utf8))
+        response(status, text: value.encodedBytes())
     }
 
     static func response(_ status: Int, _ value: some Encodable) -> HTTPResponse {

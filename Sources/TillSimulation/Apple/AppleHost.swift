@@ -107,7 +107,7 @@ final class AppleHost: @unchecked Sendable {
         let request = HTTPRequest(
             method: method, path: path, query: query,
             headers: HTTPHeaders(body == nil ? [] : [("Content-Type", "application/json")]),
-            body: body.map { Array($0.encoded().utf8) } ?? [])
+            body: body.map { $0.encodedBytes() } ?? [])
         let emulator = emulator
         let response = await process.ask { await emulator.respond(to: request) }
         guard let response, response.status < 300 else { return nil }

@@ -212,7 +212,7 @@ final class Backend: @unchecked Sendable {
         if body != nil { headers.add("Content-Type", "application/json") }
         let request = HTTPRequest(
             method: method, path: path, query: query.map { (name: $0.0, value: $0.1) }, headers: headers,
-            body: body.map { Array($0.encoded().utf8) } ?? [], peer: "127.0.0.1")
+            body: body.map { $0.encodedBytes() } ?? [], peer: "127.0.0.1")
         let response: HTTPResponse
         do {
             response = try await link.send(request, from: process)

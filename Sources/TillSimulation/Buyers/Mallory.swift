@@ -151,7 +151,7 @@ final class Mallory: @unchecked Sendable {
         if random.chance(0.25) {
             await send(
                 "/v1/notifications/apple",
-                Array(JSONValue.object(["signedPayload": .string(forged)]).encoded().utf8), token: nil)
+                JSONValue.object(["signedPayload": .string(forged)]).encodedBytes(), token: nil)
         } else {
             var body: [String: JSONValue] = ["signedTransaction": .string(forged)]
             if !orders.isEmpty, random.chance(0.5) { body["orderId"] = .string(random.pick(orders).id) }
@@ -178,7 +178,7 @@ final class Mallory: @unchecked Sendable {
     }
 
     private static func bytes(_ members: [String: JSONValue]) -> [UInt8] {
-        Array(JSONValue.object(members).encoded().utf8)
+        JSONValue.object(members).encodedBytes()
     }
 
     private static func spliced(_ proof: String, payload: [UInt8]) -> String {
@@ -189,7 +189,7 @@ final class Mallory: @unchecked Sendable {
     // MARK: Sending
 
     private func post(_ path: String, _ body: JSONValue) async -> Int? {
-        await send(path, Array(body.encoded().utf8), token: SimulatedShop.token(of: Self.user, at: parts.scheduler.now))
+        await send(path, body.encodedBytes(), token: SimulatedShop.token(of: Self.user, at: parts.scheduler.now))
     }
 
     @discardableResult

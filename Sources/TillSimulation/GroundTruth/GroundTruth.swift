@@ -61,7 +61,7 @@ final class GroundTruth: @unchecked Sendable {
         let isLost = !order.isEmpty && parts.faults.occurs(.tokenLost, at: phone.name, order)
         if isLost {
             members["appAccountToken"] = nil
-            request.body = Array(JSONValue.object(members).encoded().utf8)
+            request.body = JSONValue.object(members).encodedBytes()
         }
         let tap = Tap(
             number: taps.count + 1, user: user, phone: phone.name, account: phone.account, product: product,

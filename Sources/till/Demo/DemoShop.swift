@@ -98,7 +98,7 @@ struct DemoShop: Sendable {
     func token(of user: UserID, hours: Int64 = 1) -> String {
         let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
         let claims: JSONValue = ["sub": .string(user.text), "exp": .int(clock().seconds + hours * 3_600)]
-        let message = "\(header).\(Base64.encode(Array(claims.encoded().utf8), .url))"
+        let message = "\(header).\(Base64.encode(claims.encodedBytes(), .url))"
         let code = HMACSHA256.code(for: message.utf8, key: userTokenSecret.utf8)
         return "\(message).\(Base64.encode(code, .url))"
     }

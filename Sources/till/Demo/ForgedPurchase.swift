@@ -77,7 +77,7 @@ extension DemoRun {
             "originalPurchaseDate": .int(now.milliseconds), "signedDate": .int(now.milliseconds),
             "transactionReason": "PURCHASE", "storefront": "CHN", "storefrontId": "143465",
         ]
-        let unsigned = "e30.\(Base64.encode(Array(content.encoded().utf8), .url)).AA"
+        let unsigned = "e30.\(Base64.encode(content.encodedBytes(), .url)).AA"
         guard let token = try Issuer.forged(unsigned, at: now, serials: { process.entropy(16) }) else {
             throw CommandError(LocalizedText(en: "the forged proof could not be created", zh: "无法生成伪造的凭证"))
         }

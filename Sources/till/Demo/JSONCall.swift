@@ -30,7 +30,7 @@ struct JSONCall: Sendable {
         var headers = HTTPHeaders([("Accept", "application/json")])
         if let bearer { headers.add("Authorization", "Bearer \(bearer)") }
         if body != nil { headers.add("Content-Type", "application/json") }
-        let bytes = body.map { Array($0.encoded().utf8) } ?? []
+        let bytes = body.map { $0.encodedBytes() } ?? []
         let response = try await send(url, HTTPRequest(method: method, path: "", headers: headers, body: bytes))
         guard let answer = try? JSONValue(decoding: response.body) else {
             throw CommandError(

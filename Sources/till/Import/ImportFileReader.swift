@@ -97,7 +97,7 @@ final class ImportFileReader {
                 return refused(number, .malformedRecord(header.count, fields.count))
             }
             let members = Dictionary(zip(header, fields.map { JSONValue.string($0) })) { first, _ in first }
-            let text = Array(JSONValue.object(members).encoded().utf8)
+            let text = JSONValue.object(members).encodedBytes()
             return Row(entry: ImportEntry(line: number, members: .success(members)), text: text)
         }
     }

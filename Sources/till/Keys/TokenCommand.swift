@@ -117,7 +117,7 @@ extension UserTokenKey {
         claims["iss"] = issuer.map { .string($0) }
         claims["aud"] = audience.map { .string($0) }
         if isGuest { claims["guest"] = true }
-        let text = [header, .object(claims)].map { Base64.encode(Array($0.encoded().utf8), .url) }
+        let text = [header, .object(claims)].map { Base64.encode($0.encodedBytes(), .url) }
             .joined(separator: ".")
         return text + "." + Base64.encode(HMACSHA256.code(for: text.utf8, key: secret), .url)
     }

@@ -83,7 +83,7 @@ struct ServerClient: Sendable {
 
     /// - Throws: `CommandError` if no Till server answers.
     func ask(_ method: HTTPMethod, _ path: String, _ body: JSONValue?) async throws -> Answer {
-        let response = try await send(method, path, body.map { Array($0.encoded().utf8) } ?? [])
+        let response = try await send(method, path, body.map { $0.encodedBytes() } ?? [])
         guard let answer = try? JSONValue(decoding: response.body) else { throw unlikeTill(path, response) }
         return Answer(status: response.status, body: answer)
     }

@@ -150,7 +150,7 @@ struct CatalogCheck {
                     en: "\(shown(origin)) is no emulated store: GET /emulator/products answered \(response.status)",
                     zh: "\(shown(origin)) 不是模拟商店：GET /emulator/products 返回 \(response.status)"))
         }
-        return Array(JSONValue.object(["products": list]).encoded().utf8)
+        return JSONValue.object(["products": list]).encodedBytes()
     }
 
     struct Document: Encodable {

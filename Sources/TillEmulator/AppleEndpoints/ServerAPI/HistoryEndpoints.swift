@@ -174,7 +174,7 @@ struct PageToken: Sendable {
     }
 
     private func check(_ place: [UInt8]) -> [UInt8] {
-        let code = HMACSHA256.code(for: place + Array(question.encoded().utf8), key: apiKey.issuerID.bytes)
+        let code = HMACSHA256.code(for: place + question.encodedBytes(), key: apiKey.issuerID.bytes)
         return Array(code.prefix(Self.checkLength))
     }
 }

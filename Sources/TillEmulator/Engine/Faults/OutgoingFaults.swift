@@ -90,7 +90,7 @@ extension FaultInjector {
         let other: Character = first == "A" ? "B" : "A"
         members["signedPayload"] = .string(token[...dot] + String(other) + signature.dropFirst())
         var forged = request
-        forged.body = Array(JSONValue.object(members).encoded().utf8)
+        forged.body = JSONValue.object(members).encodedBytes()
         return forged
     }
 }

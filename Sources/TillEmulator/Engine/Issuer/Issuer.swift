@@ -134,9 +134,13 @@ public struct Issuer: Sendable {
     /// JWS compact serialization of a JSON payload in Apple's form: ES256 and an `x5c` of three certificates (facts/jws
     /// §1).
     public func sign(payload: [UInt8]) throws(SigningError) -> String {
-        let message = header + Array(Base64.encode(payload, .url).utf8)
-        let signature = try signer.key.signES256(message)
-        return String(decoding: message, as: UTF8.self) + "." + Base64.encode(signature, .url)
+        var token = header
+        token.reserveCapacity(header.count + (payload.count + 2) / 3 * 4 + 1 + 86)
+        Base64.append(payload, .url, to: &token)
+        let signature = try signer.key.signES256(token)
+        token.append(UInt8(ascii: "."))
+        Base64.append(signature, .url, to: &token)
+        return String(decoding: token, as: UTF8.self)
     }
 
     /// An app receipt with this `payload`: DER of CMS SignedData (facts/pkcs7-receipt §2).

@@ -127,12 +127,14 @@ extension TransactionPayload.Commitment {
 
 extension Issuer {
     func sign(_ payload: some JSONPayload, for proof: DeviceProof? = nil) throws -> String {
-        try sign((payload.json.object ?? [:]).merging(proof?.payload.json.object ?? [:]) { _, new in new })
+        let skew = (clock ?? SkewedClock.current)?.skew() ?? 0
+        guard proof != nil || skew != 0 else { return try sign(payload: payload.encoded()) }
+        return try sign((payload.json.object ?? [:]).merging(proof?.payload.json.object ?? [:]) { _, new in new })
     }
 
     func sign(_ members: [String: JSONValue]) throws -> String {
         let dated = (clock ?? SkewedClock.current)?.dated(members) ?? members
-        return try sign(payload: Array(JSONValue.object(dated).encoded().utf8))
+        return try sign(payload: JSONValue.object(dated).encodedBytes())
     }
 
     /// The transaction signed now: each signing has a newer `signedDate` (facts/jws §4).

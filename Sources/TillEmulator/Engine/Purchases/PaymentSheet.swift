@@ -184,14 +184,18 @@ enum OneTimeSale {
         }
         transaction = try TransactionTable.insert(transaction, change.connection)
         guard transaction.state == .purchased else { return .success(.waiting(transaction)) }
-        try notify(of: transaction, change)
+        try notify(of: transaction, isInFamily: purchase.account.family != nil, change)
         return .success(.purchased(transaction))
     }
 
     /// Notifies the developer of a paid purchase and shares it with the family.
-    static func notify(of transaction: StoreTransaction, _ change: StoreChange) throws {
+    ///
+    /// - Parameter isInFamily: false if the account is known to have no family, so that it is not read again.
+    static func notify(
+        of transaction: StoreTransaction, isInFamily: Bool = true, _ change: StoreChange
+    ) throws {
         try change.note(.oneTimeCharge, about: transaction)
-        try FamilySharing.share(transaction, nil, change)
+        if isInFamily { try FamilySharing.share(transaction, nil, change) }
     }
 
     /// A non-consumable that the account already owns, bought or shared, is returned free of charge: the same

@@ -102,7 +102,7 @@ extension Server {
             "data": ["endpoint": .string(endpoint.id)],
         ]
         let attempt = await WebhookAttempt.make(
-            id, Array(event.encoded().utf8), to: endpoint, over: send, signedAt: machineClock(), clock: clock)
+            id, event.encodedBytes(), to: endpoint, over: send, signedAt: machineClock(), clock: clock)
         guard let attempt else { throw RefusalError(.unavailable) }
         var error: String?
         if case .failed(let why) = attempt.outcome { error = why }

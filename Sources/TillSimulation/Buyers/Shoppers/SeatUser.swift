@@ -43,7 +43,7 @@ final class SeatUser: @unchecked Sendable {
         members["originalTransactionId"] = .string(number)
         members["inAppOwnershipType"] = .string(random.chance(0.6) ? "ASSIGNED" : "LEASED")
         if random.chance(0.3) { members["quantity"] = .int(random.between(11, 50)) }
-        guard let signed = try? apple.emulator.issuer.sign(payload: Array(JSONValue.object(members).encoded().utf8))
+        guard let signed = try? apple.emulator.issuer.sign(payload: JSONValue.object(members).encodedBytes())
         else { return }
         groundTruth.note(seat: number)
         let body: JSONValue = ["signedTransaction": .string(signed)]
@@ -52,7 +52,7 @@ final class SeatUser: @unchecked Sendable {
             ("Authorization", "Bearer \(SimulatedShop.token(of: "seat-user", at: parts.scheduler.now))"),
         ])
         let request = HTTPRequest(
-            method: .post, path: "/v1/transactions", headers: headers, body: Array(body.encoded().utf8),
+            method: .post, path: "/v1/transactions", headers: headers, body: body.encodedBytes(),
             peer: "198.51.100.8")
         parts.log.record("apple", "signs a seat: \(number)", about: ["transaction \(number)"])
         _ = try? await link.send(request, from: process)

@@ -165,7 +165,7 @@ extension Shopper {
         if isSigned { headers.add("Authorization", "Bearer \(bearer ?? token)") }
         if let key { headers.add("Idempotency-Key", key) }
         let request = HTTPRequest(
-            method: .post, path: path, headers: headers, body: Array(body.encoded().utf8), peer: "198.51.100.7")
+            method: .post, path: path, headers: headers, body: body.encodedBytes(), peer: "198.51.100.7")
         guard let response = try? await shop.toServer.send(request, from: shop.process) else { return (nil, nil) }
         if shop.isQuiet, response.status == 429 || response.status >= 500 {
             shop.complain(

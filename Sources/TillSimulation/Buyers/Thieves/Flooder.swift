@@ -41,7 +41,7 @@ final class Flooder: Thief, @unchecked Sendable {
             "version": "2.0", "signedDate": .int(scheduler.now.milliseconds),
             "data": ["bundleId": .string(SimulatedShop.bundleID), "environment": "Production"],
         ]
-        let signed = (try? pirate?.sign(payload: Array(payload.encoded().utf8))) ?? ""
+        let signed = (try? pirate?.sign(payload: payload.encodedBytes())) ?? ""
         await attempt(
             "a forged notification", "/v1/notifications/apple", ["signedPayload": .string(signed)], bearer: "")
     }
@@ -74,7 +74,7 @@ final class Flooder: Thief, @unchecked Sendable {
             "environment": "Production", "quantity": 1, "type": "Consumable", "inAppOwnershipType": "PURCHASED",
             "purchaseDate": .int(scheduler.now.milliseconds), "signedDate": .int(scheduler.now.milliseconds),
         ]
-        let signed = (try? pirate?.sign(payload: Array(payload.encoded().utf8))) ?? ""
+        let signed = (try? pirate?.sign(payload: payload.encodedBytes())) ?? ""
         await attempt("a forged proof", "/v1/transactions", ["signedTransaction": .string(signed)])
     }
 }

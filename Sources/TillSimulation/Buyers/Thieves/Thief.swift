@@ -81,7 +81,7 @@ class Thief: @unchecked Sendable {
         _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, as name: String? = nil,
         bearer: String? = nil, headers more: [(String, String)] = []
     ) async -> Answer {
-        await send(method, path, bytes: body.map { Array($0.encoded().utf8) } ?? [], as: name, bearer, more)
+        await send(method, path, bytes: body.map { $0.encodedBytes() } ?? [], as: name, bearer, more)
     }
 
     func send(
