@@ -119,14 +119,17 @@ import TillServer
         }
     }
 
-    @Test("A notification that was stored but not processed is processed at the next start")
+    @Test("A notification that was stored but not processed is processed at the next start, also behind a damaged one")
     func takenUp() async throws {
         try await Shop.open { shop in
             let payload = try await Self.notification(shop, RequestRecorder())
             try await shop.ledger.write { connection in
-                _ = try NotificationTable(connection).insert(
-                    uuid: "left-over", environment: .sandbox, type: "ONE_TIME_CHARGE", subtype: nil, signedAt: nil,
-                    at: shop.time.now, payload: payload)
+                for uuid in ["damaged", "left-over"] {
+                    _ = try NotificationTable(connection).insert(
+                        uuid: uuid, environment: .sandbox, type: "ONE_TIME_CHARGE", subtype: nil, signedAt: nil,
+                        at: shop.time.now, payload: Array(payload.utf8))
+                }
+                try connection.execute("UPDATE notifications SET payload = '#9.{}.c2ln' WHERE uuid = 'damaged'", [])
             }
             #expect(try await shop.grantCount() == 0)
             #expect(try await PendingNotifications(shop.server.ledger).processAll() == 1)

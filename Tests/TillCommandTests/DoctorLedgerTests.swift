@@ -79,7 +79,7 @@ import TillSQLite
             try await Installation { connection in
                 _ = try NotificationTable(connection).insert(
                     uuid: "n", environment: .sandbox, type: "TEST", subtype: nil, signedAt: nil,
-                    at: Installation.now.adding(seconds: -60 * minutes), payload: "")
+                    at: Installation.now.adding(seconds: -60 * minutes), payload: [])
             }.examine()
         }
         expect(try await checks(3), .pendingWork, .ok, en: "1 entries wait", zh: "有 1 项等待")

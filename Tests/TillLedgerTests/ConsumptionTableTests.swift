@@ -11,7 +11,7 @@ import TillTestDatabases
     private func notified(_ connection: any Connection, _ uuid: String) throws -> Int64 {
         try NotificationTable(connection).insert(
             uuid: uuid, environment: .sandbox, type: "CONSUMPTION_REQUEST", subtype: nil, signedAt: nil, at: at,
-            payload: "p") ?? 0
+            payload: [UInt8(ascii: "p")]) ?? 0
     }
 
     private func request(_ id: String) -> ConsumptionTable.Request {

@@ -318,7 +318,7 @@ import TillTestDatabases
                 try ["n1", "n1", "n2"].map { uuid in
                     try NotificationTable(connection).insert(
                         uuid: uuid, environment: .sandbox, type: "TEST", subtype: nil, signedAt: nil, at: at,
-                        payload: "p")
+                        payload: Array("p".utf8))
                 }
             }
             #expect(rowIDs.map { $0 == nil } == [false, true, false])

@@ -33,7 +33,7 @@ import TillThreads
         let found = try await list { connection in
             _ = try NotificationTable(connection).insert(
                 uuid: "n", environment: .sandbox, type: "TEST", subtype: nil, signedAt: nil, at: Self.minutesAgo(7),
-                payload: "")
+                payload: [])
             try WaitingProofTable(connection).insert(
                 TransactionID("7"), in: .sandbox, by: .init(name: "user:ann", namedUser: nil, claimedOrder: nil),
                 receipt: [1], digest: Array(repeating: 2, count: 32), at: Self.minutesAgo(20), due: Self.now,

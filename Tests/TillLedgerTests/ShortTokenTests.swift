@@ -29,7 +29,7 @@ import TillTestDatabases
     /// The text that is stored; what is read must be what was given.
     private func stored(_ text: String, _ connection: any Connection) throws -> String {
         let tokens = ShortToken(connection, knowing: nil)
-        let stored = try tokens.stored(text)
+        let stored = try tokens.storedText(Array(text.utf8))
         #expect(try tokens.whole(stored) == text)
         return stored
     }
@@ -66,7 +66,7 @@ import TillTestDatabases
     func others(text: String) async throws {
         try await withLedger(on: .sqlite) { ledger in
             try await ledger.write { connection in
-                let stored = try ShortToken(connection, knowing: nil).stored(text)
+                let stored = try ShortToken(connection, knowing: nil).storedText(Array(text.utf8))
                 #expect(stored == text)
             }
         }
@@ -100,6 +100,25 @@ import TillTestDatabases
         }
     }
 
+    @Test("A damaged notification that waits does not hold up the others, and is named")
+    func damagedBesideOthers() async throws {
+        try await withLedger(on: .sqlite) { ledger in
+            try await ledger.write { connection in
+                let notifications = NotificationTable(connection)
+                for uuid in ["a", "b", "c"] {
+                    _ = try notifications.insert(
+                        uuid: uuid, environment: .sandbox, type: "TEST", subtype: nil, signedAt: nil,
+                        at: Instant(seconds: 1), payload: Array(notification().utf8))
+                }
+                try connection.execute("UPDATE notifications SET payload = '#9.{}.c2ln' WHERE uuid = 'b'", [])
+                let pending = try notifications.pending(after: 0, limit: 10)
+                #expect(pending.map(\.payload) == [notification(), "", notification()])
+                #expect(pending.map(\.damage?.kind) == [nil, .corrupt, nil])
+                #expect(throws: DatabaseError.self) { try notifications.find(uuid: "b") }
+            }
+        }
+    }
+
     @Test("A database with several servers stores texts whole, and reads the short ones of a copied file")
     func shared() async throws {
         try await withLedger { ledger in
@@ -122,7 +141,7 @@ import TillTestDatabases
                 let text = notification()
                 _ = try notifications.insert(
                     uuid: "n", environment: .sandbox, type: "SUBSCRIBED", subtype: nil, signedAt: at, at: at,
-                    payload: text)
+                    payload: Array(text.utf8))
                 #expect(try notifications.find(uuid: "n")?.payload == text)
                 #expect(try notifications.pending(after: 0, limit: 9).map(\.payload) == [text])
                 #expect(try notifications.contains("n") && !notifications.contains("m"))

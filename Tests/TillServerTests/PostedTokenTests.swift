@@ -43,7 +43,7 @@ struct UnknownSignerTests {
     @Test("A customer or address gets forty at once and ten a second; unauthenticated clients share four times that")
     func pace() {
         let signers = UnknownSigners()
-        let token = String(repeating: "a", count: UnknownSigners.shortestToken)
+        let token = [UInt8](repeating: UInt8(ascii: "a"), count: UnknownSigners.shortestToken)
         let eve = Credential.user(UserID("eve"))
         #expect((0..<100).filter { _ in signers.mayVerify(token, for: eve, now: start) }.count == 40)
         #expect(signers.mayVerify(token, for: .user(UserID("ann")), now: start))
@@ -54,7 +54,8 @@ struct UnknownSignerTests {
             signers.mayVerify(token, forAnonymous: "198.51.100.\($0 % 250)", now: start)
         }
         #expect(verified.count == 120)
-        #expect((0..<500).allSatisfy { _ in signers.mayVerify("a.b.c", for: eve, now: start) }, "garbage is no chain")
+        let garbage = Array("a.b.c".utf8)
+        #expect((0..<500).allSatisfy { _ in signers.mayVerify(garbage, for: eve, now: start) }, "it is no chain")
         #expect((0..<500).allSatisfy { _ in signers.mayVerify(token, for: .backend(keyID: "shop"), now: start) })
     }
 }

@@ -93,7 +93,7 @@ package struct ProofAudit: Sendable {
                 let different: [String]
                 switch proof.kind {
                 case .signedTransaction:
-                    let verified = try await verifier.transaction(String(decoding: proof.body, as: UTF8.self))
+                    let verified = try await verifier.transaction(proof.body)
                     different = recorded.columns(differingFrom: PaidTransaction(verified.value))
                 case .receipt:
                     let verified = try await verifier.transaction(recorded.id, inReceipt: proof.body)

@@ -68,8 +68,8 @@ struct ShortToken {
     private static func reference(_ rowID: Int64) -> [UInt8] { [mark] + String(rowID).utf8 + [dot] }
 
     /// The same for a column of text.
-    func stored(_ text: String) throws -> String {
-        String(validating: try stored(Array(text.utf8)), as: UTF8.self) ?? text
+    func storedText(_ text: [UInt8]) throws -> String {
+        String(validating: try stored(text), as: UTF8.self) ?? String(decoding: text, as: UTF8.self)
     }
 
     // MARK: Reading

@@ -9,7 +9,7 @@ extension Ledger {
     ///
     /// - Returns: whether it is for this app and was new.
     package func take(
-        _ reading: NotificationReading, payload: String, from source: PurchaseSource
+        _ reading: NotificationReading, payload: [UInt8], from source: PurchaseSource
     ) async throws -> Bool {
         switch reading {
         case .foreign(let envelope, let reason):
@@ -17,7 +17,8 @@ extension Ledger {
             let entry = ForeignNotificationTable.Entry(
                 uuid: envelope.id, app: (envelope.bundleID, envelope.appAppleID), environment: envelope.environment,
                 type: envelope.type?.rawValue ?? "", subtype: envelope.subtype?.rawValue, receivedAt: clock(),
-                reason: (reason.refusal.rawValue, reason.detail), payload: payload)
+                reason: (reason.refusal.rawValue, reason.detail),
+                payload: String(decoding: payload, as: UTF8.self))
             try await database.write(locking: [.notification(entry.uuid)]) {
                 try ForeignNotificationTable($0).insert(entry)
             }
@@ -44,7 +45,7 @@ extension Ledger {
     ///
     /// - Returns: whether the notification was new.
     private func take(
-        _ purchase: VerifiedPurchase, of notification: VerifiedNotification, payload: String,
+        _ purchase: VerifiedPurchase, of notification: VerifiedNotification, payload: [UInt8],
         from source: PurchaseSource
     ) async throws -> Bool {
         let (uuid, now) = (notification.id, clock())
@@ -72,7 +73,7 @@ extension Ledger {
     /// Nil if the notification has no transaction, or one that does not count on this server.
     private func purchase(of notification: VerifiedNotification, isRevocationUnknown: Bool) -> VerifiedPurchase? {
         guard verifier.accepts(notification.environment), let transaction = notification.transaction,
-            let token = notification.payload.data?.signedTransactionInfo
+            let token = notification.signedTransaction
         else { return nil }
         let proof = PurchaseProof(
             kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: isRevocationUnknown)
@@ -129,7 +130,7 @@ extension Ledger {
     }
 
     /// - Returns: the row id; nil if the notification was already stored.
-    private func store(_ notification: VerifiedNotification, payload: String) async throws -> Int64? {
+    private func store(_ notification: VerifiedNotification, payload: [UInt8]) async throws -> Int64? {
         let now = clock()
         return try await database.write(locking: [.notification(notification.id)]) { connection in
             try insert(notification, payload, .pending, "", at: now, connection)
@@ -137,7 +138,7 @@ extension Ledger {
     }
 
     private func insert(
-        _ notification: VerifiedNotification, _ payload: String, _ state: NotificationTable.State, _ detail: String,
+        _ notification: VerifiedNotification, _ payload: [UInt8], _ state: NotificationTable.State, _ detail: String,
         at now: Instant, _ connection: any Connection
     ) throws -> Int64? {
         try NotificationTable(connection, knowing: proofHeaders).insert(
@@ -164,7 +165,7 @@ extension PurchaseOutcome {
 extension VerifiedNotification {
     /// The signed renewal information with its bytes.
     var renewal: SignedRenewal? {
-        guard let renewalInfo, let token = payload.data?.signedRenewalInfo else { return nil }
+        guard let renewalInfo, let token = signedRenewal else { return nil }
         return SignedRenewal(info: renewalInfo, proof: Array(token.utf8))
     }
 }

@@ -34,8 +34,12 @@ public struct PendingNotifications: Sendable {
     }
 
     private func process(_ stored: NotificationTable.Stored) async -> Bool {
+        if let damage = stored.damage {
+            ledger.workFailed("notification", stored.uuid, damage)
+            return false
+        }
         do throws(ProofError) {
-            switch try await ledger.verifier.notification(stored.payload) {
+            switch try await ledger.verifier.notification(Array(stored.payload.utf8)) {
             case .ours(let notification, let isRevocationUnknown):
                 return await process(notification, stored, isRevocationUnknown: isRevocationUnknown)
             // It stays pending.
@@ -97,9 +101,10 @@ public struct PendingNotifications: Sendable {
     }
 
     private func adopt(_ rowID: Int64, _ entry: ForeignNotificationTable.Entry) async throws {
+        let payload = Array(entry.payload.utf8)
         let notification: VerifiedNotification
         do throws(ProofError) {
-            switch try await ledger.verifier.notification(entry.payload) {
+            switch try await ledger.verifier.notification(payload) {
             case .ours(let ours, _), .undecided(let ours): notification = ours
             case .foreign(_, let reason): throw reason
             }
@@ -115,7 +120,7 @@ public struct PendingNotifications: Sendable {
             try ForeignNotificationTable(connection).remove(rowID)
             _ = try NotificationTable(connection).insert(
                 uuid: entry.uuid, environment: environment, type: entry.type, subtype: entry.subtype,
-                signedAt: signedAt, at: entry.receivedAt, payload: entry.payload)
+                signedAt: signedAt, at: entry.receivedAt, payload: payload)
         }
     }
 }

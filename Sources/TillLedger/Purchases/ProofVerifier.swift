@@ -45,12 +45,15 @@ package struct ProofVerifier: Sendable {
     func accepts(_ environment: StoreEnvironment) -> Bool { environments.contains(environment) }
 
     /// Whether verifying this token costs little (``SignedDataVerifier/knowsSigner(of:)``).
-    package func knowsSigner(of token: String) -> Bool { verifier.knowsSigner(of: Array(token.utf8)) }
+    package func knowsSigner(of token: [UInt8]) -> Bool { verifier.knowsSigner(of: token) }
+
+    package func transaction(_ token: String) async throws(ProofError) -> Verified<VerifiedTransaction> {
+        try await transaction(Array(token.utf8))
+    }
 
     /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
-    package func transaction(_ token: String) async throws(ProofError) -> Verified<VerifiedTransaction> {
-        let proof = Array(token.utf8)
-        return try await verifying(proof, as: .transaction, verifier) { verifier throws(VerificationError) in
+    package func transaction(_ proof: [UInt8]) async throws(ProofError) -> Verified<VerifiedTransaction> {
+        try await verifying(proof, as: .transaction, verifier) { verifier throws(VerificationError) in
             try verifier.transaction(proof)
         }
     }
@@ -90,8 +93,7 @@ package struct ProofVerifier: Sendable {
     /// it.
     ///
     /// - Throws: the refusal, if Apple did not sign it.
-    package func notification(_ token: String) async throws(ProofError) -> NotificationReading {
-        let proof = Array(token.utf8)
+    package func notification(_ proof: [UInt8]) async throws(ProofError) -> NotificationReading {
         let (notification, observations): (VerifiedNotification, [SignerObservation])
         do throws(ProofError) {
             (notification, observations) = try recordingRefusal(proof, as: .notification, anyEnvironment) {

@@ -62,11 +62,14 @@ package struct PurchaseIntake: Sendable {
     // MARK: Verification
 
     package func verify(_ token: String) async throws(ProofError) -> VerifiedPurchase {
+        try await verify(Array(token.utf8))
+    }
+
+    package func verify(_ token: [UInt8]) async throws(ProofError) -> VerifiedPurchase {
         let verified = try await verifier.transaction(token)
         return VerifiedPurchase(
             verified.value,
-            PurchaseProof(
-                kind: .signedTransaction, bytes: Array(token.utf8), isRevocationUnknown: verified.isRevocationUnknown))
+            PurchaseProof(kind: .signedTransaction, bytes: token, isRevocationUnknown: verified.isRevocationUnknown))
     }
 
     /// Verifies one purchase of an app receipt.

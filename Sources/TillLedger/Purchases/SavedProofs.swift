@@ -51,7 +51,7 @@ public struct SavedProofs: Sendable {
         do throws(ProofError) {
             purchase =
                 switch saved.kind {
-                case .signedTransaction: try await ledger.intake.verify(String(decoding: saved.body, as: UTF8.self))
+                case .signedTransaction: try await ledger.intake.verify(saved.body)
                 case .receipt: try await ledger.intake.verify(saved.transactionID, inReceipt: saved.body)
                 }
         } catch {

@@ -91,7 +91,7 @@ private struct ComparisonRunner {
     private mutating func compare(_ signed: SignedNotification) async throws {
         let notification: VerifiedNotification
         do throws(ProofError) {
-            switch try await ledger.verifier.notification(signed.jws) {
+            switch try await ledger.verifier.notification(Array(signed.jws.utf8)) {
             case .ours(let ours, _), .undecided(let ours): notification = ours
             case .foreign: return
             }

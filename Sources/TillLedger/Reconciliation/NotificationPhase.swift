@@ -81,17 +81,18 @@ extension ReconciliationRunner {
         var missed: [MissedNotification] = []
         for sent in page.notifications {
             do throws(ProofError) {
-                switch try await ledger.verifier.notification(sent.notification.jws) {
+                let payload = Array(sent.notification.jws.utf8)
+                switch try await ledger.verifier.notification(payload) {
                 case .ours(let notification, let isRevocationUnknown):
                     missed.append(
                         MissedNotification(
-                            notification, sent.notification.jws, isRevocationUnknown, isDecided: true, ledger.verifier))
+                            notification, payload, isRevocationUnknown, isDecided: true, ledger.verifier))
                 case .undecided(let notification):
                     missed.append(
                         MissedNotification(
-                            notification, sent.notification.jws, false, isDecided: false, ledger.verifier))
+                            notification, payload, false, isDecided: false, ledger.verifier))
                 case .foreign(let envelope, let reason):
-                    await keep(envelope, reason, sent.notification.jws)
+                    await keep(envelope, reason, payload)
                 }
             } catch {
                 try await answers.refuse(error, from: environment, by: ledger)
@@ -115,7 +116,7 @@ extension ReconciliationRunner {
         for one in missed where one.isDecided { await mark(one) }
     }
 
-    private func keep(_ envelope: NotificationEnvelope, _ reason: ProofError, _ payload: String) async {
+    private func keep(_ envelope: NotificationEnvelope, _ reason: ProofError, _ payload: [UInt8]) async {
         // Kept like a posted one, in case the configuration is wrong; the run goes on if that fails.
         do {
             _ = try await ledger.take(.foreign(envelope, reason), payload: payload, from: .reconciliation)
@@ -151,7 +152,7 @@ extension ReconciliationRunner {
 /// A notification for this app that never arrived.
 private struct MissedNotification: Sendable {
     let notification: VerifiedNotification
-    let payload: String
+    let payload: [UInt8]
     /// Nil while the notification must not be processed.
     let copy: VerifiedCopy?
     let isRevocationUnknown: Bool
@@ -159,7 +160,7 @@ private struct MissedNotification: Sendable {
     let isDecided: Bool
 
     init(
-        _ notification: VerifiedNotification, _ payload: String, _ isRevocationUnknown: Bool, isDecided: Bool,
+        _ notification: VerifiedNotification, _ payload: [UInt8], _ isRevocationUnknown: Bool, isDecided: Bool,
         _ verifier: ProofVerifier
     ) {
         self.notification = notification
@@ -167,7 +168,7 @@ private struct MissedNotification: Sendable {
         self.isRevocationUnknown = isRevocationUnknown
         self.isDecided = isDecided
         if isDecided, verifier.accepts(notification.environment), let transaction = notification.transaction,
-            let token = notification.payload.data?.signedTransactionInfo
+            let token = notification.signedTransaction
         {
             copy = VerifiedCopy(
                 transaction: PaidTransaction(transaction),

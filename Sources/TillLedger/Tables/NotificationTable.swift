@@ -30,12 +30,14 @@ public struct NotificationTable {
         public let state: State
         public let detail: String
         public fileprivate(set) var payload: String
+        /// Why the payload can't be read; it is then empty.
+        public fileprivate(set) var damage: DatabaseError?
     }
 
     /// Stores a notification; nil if one with this UUID is already stored.
     public func insert(
         uuid: String, environment: StoreEnvironment, type: String, subtype: String?, signedAt: Instant?, at: Instant,
-        payload: String, state: State = .pending, detail: String = ""
+        payload: [UInt8], state: State = .pending, detail: String = ""
     ) throws -> Int64? {
         try connection.insertIfNew(
             """
@@ -44,7 +46,7 @@ public struct NotificationTable {
             """,
             [
                 .text(uuid), .text(type), .optional(subtype), .instant(at), .integer(state.rawValue), .text(detail),
-                .text(try tokens.stored(payload)), environment.column, .optional(signedAt?.milliseconds),
+                .text(try tokens.storedText(payload)), environment.column, .optional(signedAt?.milliseconds),
             ])
     }
 
@@ -68,14 +70,22 @@ public struct NotificationTable {
         ).map(whole)
     }
 
-    /// Stored but not processed yet: oldest first, after a row id.
+    /// Stored but not processed yet: oldest first, after a row id. A damaged one does not hold up the others.
     public func pending(after rowID: Int64, limit: Int) throws -> [Stored] {
         try connection.query(
             """
             SELECT row_id, \(Self.columns) FROM notifications WHERE state = 0 AND row_id > ?1 ORDER BY row_id \
             LIMIT ?2
             """, [.integer(rowID), .integer(Int64(limit))], Self.read
-        ).map(whole)
+        ).map { stored in
+            do {
+                return try whole(stored)
+            } catch let error as DatabaseError where error.kind == .corrupt {
+                var damaged = stored
+                (damaged.payload, damaged.damage) = ("", error)
+                return damaged
+            }
+        }
     }
 
     private func whole(_ stored: Stored) throws -> Stored {

@@ -23,17 +23,17 @@ final class UnknownSigners: Sendable {
     private let state = Locked(State())
 
     /// Whether another token of this caller may be verified now. Backends are not limited.
-    func mayVerify(_ token: String, for credential: Credential, now: Instant) -> Bool {
+    func mayVerify(_ token: [UInt8], for credential: Credential, now: Instant) -> Bool {
         if case .backend = credential { return true }
-        guard token.utf8.count >= Self.shortestToken else { return true }
+        guard token.count >= Self.shortestToken else { return true }
         return state.withLock { Self.take(credential.name, &$0, now) }
     }
 
     /// The same for an unauthenticated client.
     ///
     /// - Parameter network: `HTTPRequest.clientNetwork`.
-    func mayVerify(_ token: String, forAnonymous network: String, now: Instant) -> Bool {
-        guard token.utf8.count >= Self.shortestToken else { return true }
+    func mayVerify(_ token: [UInt8], forAnonymous network: String, now: Instant) -> Bool {
+        guard token.count >= Self.shortestToken else { return true }
         return state.withLock { state in
             Self.take("stranger \(network)", &state, now)
                 && state.anonymous.take(Self.rateLimit.times(Self.anonymousFactor), now: now)

@@ -55,7 +55,8 @@ private struct RestoreRun {
     // MARK: Proofs
 
     /// An invalid proof does not fail the others: it is logged and reported as refused.
-    func signedTransaction(_ token: String) async throws -> RestoredTransaction {
+    func signedTransaction(_ text: String) async throws -> RestoredTransaction {
+        let token = Array(text.utf8)
         let purchase: VerifiedPurchase
         do {
             // An unknown certificate chain is verified on the executor for heavy work, where it delays no purchase.

@@ -31,12 +31,12 @@ extension Server {
     }
 
     /// TillJSON reads the one member of Apple's long body; the slower reader says what is wrong with another body.
-    private static func payload(of call: Call) throws -> String {
-        if let payload = try? JSONObject(call.request.body).string("signedPayload") { return payload }
-        return try call.body(AppleNotificationBody.self).signedPayload
+    private static func payload(of call: Call) throws -> [UInt8] {
+        if let payload = try? JSONObject(call.request.body).string("signedPayload") { return Array(payload.utf8) }
+        return Array(try call.body(AppleNotificationBody.self).signedPayload.utf8)
     }
 
-    private func receiveNotification(_ payload: String, _ call: Call) async throws -> HTTPResponse {
+    private func receiveNotification(_ payload: [UInt8], _ call: Call) async throws -> HTTPResponse {
         let reading: NotificationReading
         do throws(ProofError) {
             reading = try await verifier.notification(payload)
@@ -51,7 +51,7 @@ extension Server {
             // ones are rate limited.
             let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
             if isKnown { return JSONText.response(200, [String: String]()) }
-            guard payload.utf8.count <= ForeignNotificationTable.payloadLimit else {
+            guard payload.count <= ForeignNotificationTable.payloadLimit else {
                 throw RefusalError(.payloadTooLarge)
             }
             guard foreignRateLimit.take(call.request.clientNetwork, now: machineClock()) else {

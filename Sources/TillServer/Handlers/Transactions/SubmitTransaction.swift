@@ -46,7 +46,8 @@ extension Server {
         origin.tokenProof = try proving ?? tokenProof(body, origin.caller)
         if case .user = credential { origin.network = network }
         do {
-            let purchase = try await runHeavyWork(body, credential) { try await verify(body) }
+            let token = body.signedTransaction.map { Array($0.utf8) }
+            let purchase = try await runHeavyWork(token, body, credential) { try await verify(token, body) }
             if let quantity, quantity != purchase.transaction.quantity {
                 throw ProofError(
                     .transactionMismatch,
@@ -64,12 +65,10 @@ extension Server {
     /// Verifies receipts and unknown certificate chains on the executor for heavy work, where they delay no other
     /// purchase.
     private func runHeavyWork<Value: Sendable>(
-        _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
+        _ token: [UInt8]?, _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
     ) async throws -> Value {
-        if body.receipt == nil, body.signedTransaction.map(verifier.knowsSigner(of:)) ?? true {
-            return try await verify()
-        }
-        if let token = body.signedTransaction, !unknownSigners.mayVerify(token, for: credential, now: machineClock()) {
+        if body.receipt == nil, token.map(verifier.knowsSigner(of:)) ?? true { return try await verify() }
+        if let token, !unknownSigners.mayVerify(token, for: credential, now: machineClock()) {
             log.write(.limitReached, ["limit": "unknown_signers", "caller": .text(credential.name)])
             throw HeavyWorkLimiter.refusal
         }
@@ -85,9 +84,9 @@ extension Server {
     }
 
     /// Checks that the proof matches the transaction id and the product id of the request.
-    private func verify(_ body: SubmitProofBody) async throws(ProofError) -> VerifiedPurchase {
+    private func verify(_ token: [UInt8]?, _ body: SubmitProofBody) async throws(ProofError) -> VerifiedPurchase {
         let purchase: VerifiedPurchase
-        switch (body.signedTransaction, body.receipt) {
+        switch (token, body.receipt) {
         case (let token?, nil):
             purchase = try await ledger.intake.verify(token)
             if let id = body.transactionId, TransactionID(id) != purchase.transaction.id {
