@@ -42,21 +42,23 @@ public struct VerifiedTransaction: Sendable {
         let signedDate: Instant
 
         /// - Throws: `malformed`, naming the field.
-        init(_ payload: TransactionPayload) throws(VerificationError) {
+        init(_ signed: SignedFields<TransactionPayload>) throws(VerificationError) {
             func text(_ text: String?, _ name: String, limit: Int) throws(VerificationError) -> String {
                 guard let text, (1...limit).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
                 else { throw VerificationError(.malformed, name) }
                 return text
             }
-            let id = try text(payload.transactionID, "transactionId", limit: idLimit)
+            let id = try text(signed.fields.transactionID, "transactionId", limit: idLimit)
             self.id = TransactionID(id)
             originalID = TransactionID(
-                try text(payload.originalTransactionID ?? id, "originalTransactionId", limit: idLimit))
-            productID = ProductID(try text(payload.productID, "productId", limit: nameLimit))
-            bundleID = try text(payload.bundleID, "bundleId", limit: nameLimit)
-            guard let purchaseDate = payload.purchaseDate else { throw VerificationError(.malformed, "purchaseDate") }
-            guard let signedDate = payload.signedDate else { throw VerificationError(.malformed, "signedDate") }
-            let quantity = payload.quantity ?? 1
+                try text(signed.fields.originalTransactionID ?? id, "originalTransactionId", limit: idLimit))
+            productID = ProductID(try text(signed.fields.productID, "productId", limit: nameLimit))
+            bundleID = try text(signed.fields.bundleID, "bundleId", limit: nameLimit)
+            guard let purchaseDate = signed.fields.purchaseDate else {
+                throw VerificationError(.malformed, "purchaseDate")
+            }
+            guard let signedDate = signed.fields.signedDate else { throw VerificationError(.malformed, "signedDate") }
+            let quantity = signed.fields.quantity ?? 1
             guard (1...Int(Int32.max)).contains(quantity) else { throw VerificationError(.malformed, "quantity") }
             self.purchaseDate = purchaseDate
             self.signedDate = signedDate
@@ -64,7 +66,10 @@ public struct VerifiedTransaction: Sendable {
         }
     }
 
-    init(_ essentials: RequiredFields, payload: TransactionPayload, environment: StoreEnvironment, source: Source) {
+    init(
+        _ essentials: RequiredFields, _ signed: SignedFields<TransactionPayload>, environment: StoreEnvironment,
+        source: Source
+    ) {
         id = essentials.id
         originalID = essentials.originalID
         productID = essentials.productID
@@ -74,7 +79,7 @@ public struct VerifiedTransaction: Sendable {
         signedDate = essentials.signedDate
         self.environment = environment
         self.source = source
-        signed = SignedFields(payload)
+        self.signed = signed
     }
 }
 
@@ -126,8 +131,8 @@ public struct VerifiedRenewalInfo: Sendable {
 
     public var payload: RenewalInfoPayload { signed.fields }
 
-    init(payload: RenewalInfoPayload, environment: StoreEnvironment) {
-        signed = SignedFields(payload)
+    init(_ signed: SignedFields<RenewalInfoPayload>, environment: StoreEnvironment) {
+        self.signed = signed
         self.environment = environment
     }
 
@@ -142,8 +147,8 @@ public struct VerifiedAppTransaction: Sendable {
 
     public var payload: AppTransactionPayload { signed.fields }
 
-    init(payload: AppTransactionPayload, environment: StoreEnvironment) {
-        signed = SignedFields(payload)
+    init(_ signed: SignedFields<AppTransactionPayload>, environment: StoreEnvironment) {
+        self.signed = signed
         self.environment = environment
     }
 }
@@ -160,11 +165,11 @@ public struct VerifiedNotification: Sendable {
     public let appTransaction: VerifiedAppTransaction?
 
     init(
-        id: String, payload: NotificationPayload, environment: StoreEnvironment, bundleID: String?,
+        _ signed: SignedFields<NotificationPayload>, environment: StoreEnvironment, bundleID: String?,
         transaction: VerifiedTransaction?, renewalInfo: VerifiedRenewalInfo?, appTransaction: VerifiedAppTransaction?
     ) {
-        self.id = id
-        signed = SignedFields(payload)
+        id = signed.fields.notificationUUID ?? ""
+        self.signed = signed
         self.environment = environment
         self.bundleID = bundleID
         self.transaction = transaction
@@ -178,11 +183,15 @@ public struct VerifiedNotification: Sendable {
     /// Nil in some notifications that Apple has sent.
     public var signedDate: Instant? { signed.fields.signedDate }
     public var status: SubscriptionStatus? { signed.fields.data?.status }
+    /// The token of `transaction`, as Apple signed it.
+    public var signedTransaction: String? { signed.fields.data?.signedTransactionInfo }
+    /// The token of `renewalInfo`, as Apple signed it.
+    public var signedRenewal: String? { signed.fields.data?.signedRenewalInfo }
 }
 
 /// The fields of a verified payload. They are up to a thousand bytes of optional texts, and a verified value is passed
 /// through many functions: its copies share them.
-private final class SignedFields<Fields: Sendable>: Sendable {
+final class SignedFields<Fields: Sendable>: Sendable {
     let fields: Fields
     init(_ fields: Fields) { self.fields = fields }
 }

@@ -17,14 +17,19 @@ public struct Router: Sendable {
         }
     }
 
-    /// One row of the table, for OpenAPI and tests.
-    public struct Route: Sendable {
+    /// One row of the table, for OpenAPI and tests. A class, because every request finds its route three times.
+    public final class Route: Sendable {
         public let method: HTTPMethod
         public let pattern: String
         /// The maximum body in bytes; a longer one is answered 413 before it is read.
         public let bodyLimit: Int
         let segments: [Segment]
         let service: Service
+
+        init(method: HTTPMethod, pattern: String, bodyLimit: Int, segments: [Segment], service: Service) {
+            (self.method, self.pattern, self.bodyLimit) = (method, pattern, bodyLimit)
+            (self.segments, self.service) = (segments, service)
+        }
     }
 
     enum Segment: Sendable, Hashable {

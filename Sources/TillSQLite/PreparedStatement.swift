@@ -82,40 +82,55 @@ final class PreparedStatement {
     /// Texts and blobs are copied behind each other into one buffer, which SQLite reads while the statement runs: its
     /// own copies would cost an allocation for each. Parameters without a value are null from the last clearing.
     private func bind(_ values: [SQLValue]) -> Int32 {
-        var room = 0
-        for value in values {
-            switch value {
-            case .null, .integer: break
-            case .text(let text): room += text.utf8.count
-            case .blob(let blob): room += blob.count
-            }
+        // Values are read where they are: a loop over the array counts references to each text.
+        let room = values.withUnsafeBufferPointer { values in
+            values.indices.reduce(0) { $0 + Self.byteCount(values[$1]) }
         }
         guard room <= Self.maximumBytes else { return SQLITE_TOOBIG }
         let memory = buffer.room(for: room)
         var used = 0
-        var position: Int32 = 0
-        for value in values {
-            position &+= 1
-            let code: Int32
-            switch value {
-            case .null: continue
-            case .integer(let value): code = sqlite3_bind_int64(pointer, position, value)
-            case .text(var text):
-                let count = text.withUTF8 { Self.copy(UnsafeRawBufferPointer($0), to: memory, at: used) }
-                let start = (memory + used).assumingMemoryBound(to: CChar.self)
-                code = sqlite3_bind_text(pointer, position, start, Int32(truncatingIfNeeded: count), nil)
-                used += count
-            case .blob(let blob):
-                let count = blob.withUnsafeBytes { Self.copy($0, to: memory, at: used) }
-                code =
-                    count == 0
-                    ? sqlite3_bind_zeroblob(pointer, position, 0)
-                    : sqlite3_bind_blob(pointer, position, memory + used, Int32(truncatingIfNeeded: count), nil)
-                used += count
+        return values.withUnsafeBufferPointer { values in
+            for index in values.indices {
+                let code = bind(values[index], at: Int32(truncatingIfNeeded: index + 1), in: memory, &used)
+                guard code == SQLITE_OK else { return code }
             }
-            guard code == SQLITE_OK else { return code }
+            return SQLITE_OK
         }
-        return SQLITE_OK
+    }
+
+    @inline(__always)
+    private func bind(
+        _ value: SQLValue, at position: Int32, in memory: UnsafeMutableRawPointer, _ used: inout Int
+    ) -> Int32 {
+        switch value {
+        case .null: return SQLITE_OK
+        case .integer(let value): return sqlite3_bind_int64(pointer, position, value)
+        case .text(let text):
+            let offset = used
+            let written = text.utf8.withContiguousStorageIfAvailable {
+                Self.copy(UnsafeRawBufferPointer($0), to: memory, at: offset)
+            }
+            let count = written ?? Array(text.utf8).withUnsafeBytes { Self.copy($0, to: memory, at: offset) }
+            used += count
+            let start = (memory + offset).assumingMemoryBound(to: CChar.self)
+            return sqlite3_bind_text(pointer, position, start, Int32(truncatingIfNeeded: count), nil)
+        case .blob(let blob):
+            let offset = used
+            let count = blob.withUnsafeBytes { Self.copy($0, to: memory, at: offset) }
+            used += count
+            return count == 0
+                ? sqlite3_bind_zeroblob(pointer, position, 0)
+                : sqlite3_bind_blob(pointer, position, memory + offset, Int32(truncatingIfNeeded: count), nil)
+        }
+    }
+
+    @inline(__always)
+    private static func byteCount(_ value: SQLValue) -> Int {
+        switch value {
+        case .null, .integer: 0
+        case .text(let text): text.utf8.count
+        case .blob(let blob): blob.count
+        }
     }
 
     /// - Returns: how many bytes were copied.

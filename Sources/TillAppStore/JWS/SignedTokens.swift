@@ -19,18 +19,20 @@ extension ProofChecks {
 
     // MARK: - Reading
 
-    fileprivate typealias ParsedTransaction = ParsedToken<(TransactionPayload, VerifiedTransaction.RequiredFields)>
+    fileprivate typealias ParsedTransaction = ParsedToken<
+        (SignedFields<TransactionPayload>, VerifiedTransaction.RequiredFields)
+    >
 
     fileprivate func readTransaction(_ jws: [UInt8]) throws(VerificationError) -> ParsedTransaction {
         // The essential fields are read here, so that a payload without them is refused as malformed.
         var essentials: VerifiedTransaction.RequiredFields?
         let reading = try read(jws, as: .transaction) { json throws(JSONError) in
-            try TransactionPayload(json)
-        } _: { payload throws(VerificationError) in
-            essentials = try VerifiedTransaction.RequiredFields(payload)
+            SignedFields(try TransactionPayload(json))
+        } _: { signed throws(VerificationError) in
+            essentials = try VerifiedTransaction.RequiredFields(signed)
             return UnverifiedPayload(
-                kind: .transaction, bundleID: payload.bundleID, environment: payload.environment,
-                date: payload.signedDate)
+                kind: .transaction, bundleID: signed.fields.bundleID, environment: signed.fields.environment,
+                date: signed.fields.signedDate)
         }
         guard let essentials else { throw VerificationError(.malformed) }
         return ParsedToken(token: reading.token, payload: (reading.payload, essentials), unverified: reading.unverified)
@@ -38,21 +40,22 @@ extension ProofChecks {
 
     fileprivate func readRenewalInfo(
         _ jws: [UInt8]
-    ) throws(VerificationError) -> ParsedToken<RenewalInfoPayload> {
+    ) throws(VerificationError) -> ParsedToken<SignedFields<RenewalInfoPayload>> {
         try read(jws, as: .renewal) { json throws(JSONError) in
-            try RenewalInfoPayload(json)
-        } _: { payload in
-            UnverifiedPayload(kind: .renewal, environment: payload.environment, date: payload.signedDate)
+            SignedFields(try RenewalInfoPayload(json))
+        } _: { signed in
+            UnverifiedPayload(kind: .renewal, environment: signed.fields.environment, date: signed.fields.signedDate)
         }
     }
 
     fileprivate func readAppTransaction(
         _ jws: [UInt8]
-    ) throws(VerificationError) -> ParsedToken<AppTransactionPayload> {
+    ) throws(VerificationError) -> ParsedToken<SignedFields<AppTransactionPayload>> {
         try read(jws, as: .appTransaction) { json throws(JSONError) in
-            try AppTransactionPayload(json)
-        } _: { payload in
-            UnverifiedPayload(
+            SignedFields(try AppTransactionPayload(json))
+        } _: { signed in
+            let payload = signed.fields
+            return UnverifiedPayload(
                 kind: .appTransaction, bundleID: payload.bundleID, appAppleID: payload.appAppleID,
                 environment: payload.receiptType, date: payload.signedDate ?? payload.receiptCreationDate,
                 dateSource: payload.signedDate == nil ? .receiptCreationDate : .signedDate)
@@ -65,59 +68,59 @@ extension ProofChecks {
         try authenticate(reading.token, reading.unverified)
         let environment = try environment(of: reading.unverified)
         return VerifiedTransaction(
-            reading.payload.1, payload: reading.payload.0, environment: environment, source: .signedTransaction)
+            reading.payload.1, reading.payload.0, environment: environment, source: .signedTransaction)
     }
 
     fileprivate func verify(
-        _ reading: ParsedToken<RenewalInfoPayload>
+        _ reading: ParsedToken<SignedFields<RenewalInfoPayload>>
     ) throws(VerificationError) -> VerifiedRenewalInfo {
         try authenticate(reading.token, reading.unverified)
-        return VerifiedRenewalInfo(payload: reading.payload, environment: try environment(of: reading.unverified))
+        return VerifiedRenewalInfo(reading.payload, environment: try environment(of: reading.unverified))
     }
 
     fileprivate func verify(
-        _ reading: ParsedToken<AppTransactionPayload>
+        _ reading: ParsedToken<SignedFields<AppTransactionPayload>>
     ) throws(VerificationError) -> VerifiedAppTransaction {
         try authenticate(reading.token, reading.unverified)
-        return VerifiedAppTransaction(payload: reading.payload, environment: try environment(of: reading.unverified))
+        return VerifiedAppTransaction(reading.payload, environment: try environment(of: reading.unverified))
     }
 }
 
 extension ProofChecks {
     fileprivate func readNotification(
         _ jws: [UInt8]
-    ) throws(VerificationError) -> ParsedToken<NotificationPayload> {
+    ) throws(VerificationError) -> ParsedToken<SignedFields<NotificationPayload>> {
         try read(jws, limit: SignedDataVerifier.notificationLimit, as: .notification) {
             json throws(JSONError) in
-            try NotificationPayload(json)
-        } _: { payload throws(VerificationError) in
-            guard let id = payload.notificationUUID, (1...VerifiedTransaction.idLimit).contains(id.utf8.count) else {
+            SignedFields(try NotificationPayload(json))
+        } _: { signed throws(VerificationError) in
+            guard let id = signed.fields.notificationUUID, (1...VerifiedTransaction.idLimit).contains(id.utf8.count)
+            else {
                 throw VerificationError(.malformed, "notificationUUID")
             }
-            let subject = payload.subject
+            let subject = signed.fields.subject
             return UnverifiedPayload(
                 kind: .notification, bundleID: subject.bundleID, appAppleID: subject.appAppleID,
-                environment: subject.environment, date: payload.signedDate)
+                environment: subject.environment, date: signed.fields.signedDate)
         }
     }
 
     func notification(_ jws: [UInt8]) throws(VerificationError) -> VerifiedNotification {
         let reading = try readNotification(jws)
-        let payload = reading.payload
-        let transaction = try nested(payload.data?.signedTransactionInfo, .transaction) {
+        let signed = reading.payload
+        let transaction = try nested(signed.fields.data?.signedTransactionInfo, .transaction) {
             checks, token throws(VerificationError) in try checks.readTransaction(token)
         }
-        let renewalInfo = try nested(payload.data?.signedRenewalInfo, .renewalInfo) {
+        let renewalInfo = try nested(signed.fields.data?.signedRenewalInfo, .renewalInfo) {
             checks, token throws(VerificationError) in try checks.readRenewalInfo(token)
         }
-        let appTransaction = try nested(payload.appData?.signedAppTransactionInfo, .appTransaction) {
+        let appTransaction = try nested(signed.fields.appData?.signedAppTransactionInfo, .appTransaction) {
             checks, token throws(VerificationError) in try checks.readAppTransaction(token)
         }
         try authenticate(reading.token, reading.unverified)
         let environment = try environment(of: reading.unverified)
         return VerifiedNotification(
-            id: payload.notificationUUID ?? "", payload: payload, environment: environment,
-            bundleID: reading.unverified.bundleID,
+            signed, environment: environment, bundleID: reading.unverified.bundleID,
             transaction: try verify(transaction, .transaction, inside: reading.unverified) {
                 checks, reading throws(VerificationError) in try checks.verify(reading)
             },
@@ -142,7 +145,7 @@ extension ProofChecks {
         } else {
             try authenticate(reading.token, reading.unverified)
         }
-        let payload = reading.payload
+        let payload = reading.payload.fields
         return NotificationEnvelope(
             id: payload.notificationUUID ?? "", type: payload.notificationType, subtype: payload.subtype,
             signedDate: payload.signedDate, bundleID: payload.subject.bundleID,

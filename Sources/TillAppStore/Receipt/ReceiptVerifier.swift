@@ -201,7 +201,8 @@ public struct VerifiedReceipt: Sendable {
         }
         payload.environment = environment.rawValue
         payload.signedDate = creationDate
-        guard let essentials = try? VerifiedTransaction.RequiredFields(payload) else { return nil }
-        return VerifiedTransaction(essentials, payload: payload, environment: environment, source: .receipt)
+        let signed = SignedFields(payload)
+        guard let essentials = try? VerifiedTransaction.RequiredFields(signed) else { return nil }
+        return VerifiedTransaction(essentials, signed, environment: environment, source: .receipt)
     }
 }

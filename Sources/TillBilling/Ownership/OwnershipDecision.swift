@@ -203,21 +203,21 @@ public struct OwnershipChange: Sendable {
     static let none = OwnershipChange(decision: .keep)
 
     /// - Parameter match: the outcome that the purchase would have if it were new.
-    init(of grant: Grant, match: PurchaseDecision.Outcome, _ facts: PurchaseFacts) {
+    init(of grant: Grant, match: PurchaseDecision.Outcome, _ shared: SharedFacts) {
         self = .none
-        guard let known = facts.known, !facts.submitted.hidesToken else { return }
+        guard let known = shared.facts.known, !shared.facts.submitted.hidesToken else { return }
         // The ledger cannot store a token that is not a UUID.
-        let token = facts.submitted.token == .unreadable ? nil : facts.submitted.token
+        let token = shared.facts.submitted.token == .unreadable ? nil : shared.facts.submitted.token
         let isKnownToken = !known.hidesToken && known.token == token
         // The token equals the order's own id, so the app or this server set it.
-        let isOwnToken = facts.submitted.signedToken == .order(grant.orderID)
-        if facts.basis > .orderID, isOwnToken { return }
-        if facts.basis != .receipt, isKnownToken { return }
-        let isOlder = SignedCopy(facts.submitted) < SignedCopy(known)
+        let isOwnToken = shared.facts.submitted.signedToken == .order(grant.orderID)
+        if shared.facts.basis > .orderID, isOwnToken { return }
+        if shared.facts.basis != .receipt, isKnownToken { return }
+        let isOlder = SignedCopy(shared.facts.submitted) < SignedCopy(known)
         let (named, buyer) =
-            isOlder ? (Self.named(byOlderCopyOf: grant, facts), nil) : Self.named(match, grant, facts)
+            isOlder ? (Self.named(byOlderCopyOf: grant, shared), nil) : Self.named(match, grant, shared)
         let decision = OwnershipDecision(
-            OwnershipFacts(basis: facts.basis, named: named, isOlder: isOlder, isKnownToken: isKnownToken))
+            OwnershipFacts(basis: shared.facts.basis, named: named, isOlder: isOlder, isKnownToken: isKnownToken))
         self.init(decision: decision, buyer: buyer)
     }
 
@@ -226,24 +226,24 @@ public struct OwnershipChange: Sendable {
         self.buyer = buyer
     }
 
-    private static func named(byOlderCopyOf grant: Grant, _ facts: PurchaseFacts) -> OwnershipFacts.NamedOwner {
-        guard let token = facts.submitted.signedToken else { return .none }
+    private static func named(byOlderCopyOf grant: Grant, _ shared: SharedFacts) -> OwnershipFacts.NamedOwner {
+        guard let token = shared.facts.submitted.signedToken else { return .none }
         if token == .order(grant.orderID) { return .owner }
-        guard let user = facts.userOfSubmittedToken else { return .unknown }
+        guard let user = shared.facts.userOfSubmittedToken else { return .unknown }
         return user == grant.userID ? .owner : .another
     }
 
     private static func named(
-        _ match: PurchaseDecision.Outcome, _ grant: Grant, _ facts: PurchaseFacts
+        _ match: PurchaseDecision.Outcome, _ grant: Grant, _ shared: SharedFacts
     ) -> (OwnershipFacts.NamedOwner, Buyer?) {
-        let token = facts.submitted.signedToken
+        let token = shared.facts.submitted.signedToken
         switch match {
         case .grant(let user, let order, let newOrderID, let match):
-            if match == .originalTransaction, facts.originalBasis ?? .receipt == .receipt {
+            if match == .originalTransaction, shared.facts.originalBasis ?? .receipt == .receipt {
                 return (token == nil ? .none : .unknown, nil)
             }
             guard token != nil || match == .originalTransaction else { return (.none, nil) }
-            let newOwner = facts.newOwner(of: user, under: order?.id).user
+            let newOwner = shared.newOwner(of: user, under: order?.id).user
             return (
                 newOwner == grant.userID ? .owner : .another,
                 Buyer(user: user, newOwner: newOwner, order: order, newOrderID: newOrderID, match: match)
@@ -251,7 +251,7 @@ public struct OwnershipChange: Sendable {
         case .quarantine(.unknownOwnership): return (.unknown, nil)
         case .quarantine(let reason):
             guard token != nil else { return (.none, nil) }
-            if facts.namedUser.map({ facts.account(of: $0) }) == grant.userID { return (.owner, nil) }
+            if shared.namedUser.map({ shared.account(of: $0) }) == grant.userID { return (.owner, nil) }
             return (reason == .contradictsOrder ? .anothersOtherOrder : .unknown, nil)
         case .alreadyGranted, .revoke, .reinstate, .revoked: return (.none, nil)
         }

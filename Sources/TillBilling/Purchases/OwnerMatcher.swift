@@ -72,7 +72,6 @@ public struct OwnerMatcher: Sendable {
         outcome = find()
     }
 
-    private var facts: PurchaseFacts { shared.facts }
     private var transaction: PaidTransaction { shared.facts.transaction }
 
     private mutating func note(_ match: OwnerMatch, _ finding: String) {
@@ -85,13 +84,13 @@ public struct OwnerMatcher: Sendable {
         precondition(
             order.map { $0.userID == user } ?? true, "an order is paid for its own user and no other (invariant 1)")
         precondition(
-            !match.needsNoDetail || facts.namedUser == user, "a token gives to the user it names (invariant 1)")
+            !match.needsNoDetail || shared.namedUser == user, "a token gives to the user it names (invariant 1)")
         note(match, "matched")
         return .grant(to: user, order: order, newOrderID: newOrderID, by: match)
     }
 
     private mutating func find() -> PurchaseDecision.Outcome {
-        guard let product = facts.product else { return .quarantine(.unknownProduct) }
+        guard let product = shared.facts.product else { return .quarantine(.unknownProduct) }
         // A seat that another party pays for is not a sale, and an app's statement cannot determine its owner; an
         // operator can.
         if transaction.terms.otherOwnership != nil { return byOperator(product) ?? .quarantine(.unknownOwnership) }
@@ -102,7 +101,7 @@ public struct OwnerMatcher: Sendable {
         // member's.
         let isShared = transaction.terms.isFamilyShared
         switch isShared ? nil : transaction.token {
-        case .order where facts.renewed?.token == .inherited:
+        case .order where shared.facts.renewed?.token == .inherited:
             note(.token, "inherited")
             return byChain() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
         case .order(let id): return byToken(id)
@@ -120,7 +119,7 @@ public struct OwnerMatcher: Sendable {
         if !isShared, let found = byOrder() { return found }
         // A receipt hides the token, so a backend cannot exclude that the purchase is another customer's.
         if transaction.isFromReceipt {
-            let imported = facts.isImport ? byBackend() : nil
+            let imported = shared.facts.isImport ? byBackend() : nil
             return imported ?? byReplaced() ?? byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
         }
         return byReplaced() ?? byClaimant(product) ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
@@ -130,28 +129,29 @@ public struct OwnerMatcher: Sendable {
 
     private mutating func byToken(_ id: OrderID) -> PurchaseDecision.Outcome {
         // The renewal of a quarantined purchase waits with it, even if its token names a known customer.
-        if facts.namedUser != nil, let renewed = facts.renewed, renewed.isWaiting, renewed.token == .ofPurchase,
+        if shared.namedUser != nil, let renewed = shared.facts.renewed, renewed.isWaiting,
+            renewed.token == .ofPurchase,
             !renewed.isOfWithdrawn
         {
             return byChain() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
         }
-        if let user = facts.tokenAccount { return byAccountToken(of: user) }
-        guard let order = facts.tokenOrder else {
+        if let user = shared.facts.tokenAccount { return byAccountToken(of: user) }
+        guard let order = shared.facts.tokenOrder else {
             // The payment's own order never reached the server. It is opened now, with the id that Apple signed.
-            if let user = facts.provenUser { return match(.token, user, nil, newOrderID: id) }
-            note(.token, facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
+            if let user = shared.facts.provenUser { return match(.token, user, nil, newOrderID: id) }
+            note(.token, shared.facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
             // A renewal that repeats its purchase's token follows the purchase; one with its own token does not. A
             // backend's statement or a claim covers this purchase only, so its order gets an id of its own.
-            let isChains = facts.renewed.map { $0.token != .ownToken } ?? false
+            let isChains = shared.facts.renewed.map { $0.token != .ownToken } ?? false
             let renewed = isChains ? byChain() : nil
             return renewed ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
         }
         // The order accepts the product and quantity that it ordered, whatever its status. A different purchase
         // contradicts it, because any customer can pay with an id that they know.
-        if facts.contradictsTokenOrder {
+        if shared.contradictsTokenOrder {
             note(.token, QuarantineReason.contradictsOrder.rawValue)
             // The signed token names a customer, and only that customer can claim the purchase.
-            guard let claim = facts.ownershipClaim, claim.user == order.userID else {
+            guard let claim = shared.facts.ownershipClaim, claim.user == order.userID else {
                 return .quarantine(.contradictsOrder)
             }
             return match(claim.match, claim.user, nil)
@@ -172,9 +172,9 @@ public struct OwnerMatcher: Sendable {
     /// order of the renewed purchase, another purchase to the order sent with it, if that order is the same user's.
     private mutating func byAccountToken(of user: UserID) -> PurchaseDecision.Outcome {
         if transaction.isRenewal {
-            return match(.accountToken, user, facts.originalOrder.flatMap { $0.userID == user ? $0 : nil })
+            return match(.accountToken, user, shared.facts.originalOrder.flatMap { $0.userID == user ? $0 : nil })
         }
-        let ordered = facts.claimedOrder.flatMap { order in
+        let ordered = shared.facts.claimedOrder.flatMap { order in
             order.userID == user && isOf(order) && isFree(order) ? order : nil
         }
         return match(.accountToken, user, ordered)
@@ -195,13 +195,13 @@ public struct OwnerMatcher: Sendable {
     /// Matches by the order id sent with the proof; if that order is not usable, by the device's only open order. If
     /// the sent order is for another product or quantity, it contradicts the proof and no other order is tried.
     private mutating func byOrder() -> PurchaseDecision.Outcome? {
-        guard facts.claimedOrderID != nil else {
+        guard shared.facts.claimedOrderID != nil else {
             note(.orderID, "not_sent")
             return byDevice()
         }
         let reason: QuarantineReason
         switch claimed() {
-        case .order where facts.needsSignedCopy:
+        case .order where shared.facts.needsSignedCopy:
             note(.orderID, QuarantineReason.receiptNeedsSignedCopy.rawValue)
             return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
         case .order(let order): return match(.orderID, order.userID, order)
@@ -218,9 +218,9 @@ public struct OwnerMatcher: Sendable {
     }
 
     private func claimed() -> ClaimedOrder {
-        guard let order = facts.claimedOrder else { return .rejected(.claimedOrderUnknown) }
+        guard let order = shared.facts.claimedOrder else { return .rejected(.claimedOrderUnknown) }
         let owner: UserID? =
-            switch facts.caller {
+            switch shared.facts.caller {
             case .user(let user): user
             case .backend(_, let user): user ?? order.userID
             case .apple: nil
@@ -241,7 +241,7 @@ public struct OwnerMatcher: Sendable {
     /// Matches the only open order on the device. A closed order may turn out to be paid too, so a matching one of
     /// another user prevents the match; one of the same user does not.
     private mutating func byDevice() -> PurchaseDecision.Outcome? {
-        guard let device = facts.deviceOrders else {
+        guard let device = shared.facts.deviceOrders else {
             note(.device, "not_named")
             return nil
         }
@@ -272,16 +272,16 @@ public struct OwnerMatcher: Sendable {
     /// too, unless a backend or a claim names the owner.
     private mutating func byChain() -> PurchaseDecision.Outcome? {
         guard transaction.isRenewal else { return nil }
-        if facts.renewed?.isWaiting == true {
+        if shared.facts.renewed?.isWaiting == true {
             note(.originalTransaction, "waiting")
-            if !transaction.hidesToken, facts.namedUser == nil, let found = byBackend() { return found }
+            if !transaction.hidesToken, shared.namedUser == nil, let found = byBackend() { return found }
             return byOwnershipClaim() ?? .quarantine(waitingReason)
         }
-        guard let order = facts.originalOrder else {
+        guard let order = shared.facts.originalOrder else {
             note(.originalTransaction, "unknown")
             return nil
         }
-        if facts.needsSignedCopy {
+        if shared.facts.needsSignedCopy {
             note(.originalTransaction, QuarantineReason.receiptNeedsSignedCopy.rawValue)
             return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
         }
@@ -292,7 +292,8 @@ public struct OwnerMatcher: Sendable {
     private var waitingReason: QuarantineReason {
         if transaction.hidesToken { return .receiptNeedsOrder }
         switch transaction.terms.isFamilyShared ? nil : transaction.token {
-        case .order: return facts.namedUser == nil && facts.renewed?.token != .inherited ? .unknownToken : .noOwner
+        case .order:
+            return shared.namedUser == nil && shared.facts.renewed?.token != .inherited ? .unknownToken : .noOwner
         case .unreadable: return .unreadableToken
         case nil: return .noOwner
         }
@@ -301,7 +302,7 @@ public struct OwnerMatcher: Sendable {
     /// An upgrade bought in Settings ends the caller's own subscription. In a chain without tokens, the caller's
     /// credential is sufficient evidence.
     private mutating func byReplaced() -> PurchaseDecision.Outcome? {
-        guard let user = facts.replacedOwner, !facts.needsSignedCopy else { return nil }
+        guard let user = shared.facts.replacedOwner, !shared.facts.needsSignedCopy else { return nil }
         return match(.originalTransaction, user, nil)
     }
 
@@ -310,31 +311,35 @@ public struct OwnerMatcher: Sendable {
     /// A family-shared copy, or a purchase by offer code outside the app, has no token. It belongs to the customer who
     /// restores it.
     private mutating func byClaimant(_ product: CatalogProduct) -> PurchaseDecision.Outcome? {
-        guard let user = facts.claimant, (transaction.terms.type ?? product.type).isRestorable else { return nil }
+        guard let user = shared.facts.claimant, (transaction.terms.type ?? product.type).isRestorable else {
+            return nil
+        }
         return match(.claim, user, nil)
     }
 
     private mutating func byBackend() -> PurchaseDecision.Outcome? {
-        guard case .backend(_, let user?) = facts.caller else { return nil }
+        guard case .backend(_, let user?) = shared.facts.caller else { return nil }
         return match(.backend, user, nil)
     }
 
     /// An operator may assign a purchase that no other evidence can, if its points can be computed. A purchase whose
     /// token names a customer can only be assigned to that customer.
     private mutating func byOperator(_ product: CatalogProduct) -> PurchaseDecision.Outcome? {
-        guard let claim = facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
+        guard let claim = shared.facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
             product.points(quantity: transaction.quantity) != nil
         else { return nil }
-        let isAnothers = facts.namedUser.map { $0 != claim.user } ?? false
+        let isAnothers = shared.namedUser.map { $0 != claim.user } ?? false
         guard !isAnothers || transaction.terms.isPaidByAnotherAccount else { return nil }
         return byOwnershipClaim()
     }
 
     private mutating func byOwnershipClaim() -> PurchaseDecision.Outcome? {
-        guard let claim = facts.ownershipClaim, claim.ground != .order else { return nil }
+        guard let claim = shared.facts.ownershipClaim, claim.ground != .order else { return nil }
         // A purchase whose token names a customer stays that customer's. An inherited token names no customer.
-        let isCarriedOn = facts.renewed?.token == .inherited
-        if !isCarriedOn, !transaction.terms.isPaidByAnotherAccount, let named = facts.namedUser, named != claim.user {
+        let isCarriedOn = shared.facts.renewed?.token == .inherited
+        if !isCarriedOn, !transaction.terms.isPaidByAnotherAccount, let named = shared.namedUser,
+            named != claim.user
+        {
             return nil
         }
         return match(claim.match, claim.user, nil)

@@ -23,7 +23,6 @@ public struct PurchaseDecision: Sendable {
     public let match: Outcome
     private let steps: [OwnerMatcher.Step]
     private let shared: SharedFacts
-    private var facts: PurchaseFacts { shared.facts }
 
     /// The customer whose rights or points it changes.
     public var owner: UserID? {
@@ -39,32 +38,35 @@ public struct PurchaseDecision: Sendable {
         steps.map { "\($0.match.rawValue) \($0.finding)" }.joined(separator: ", ")
     }
 
-    public init(_ facts: PurchaseFacts) {
-        let shared = SharedFacts(facts.recorded?.grant == nil ? facts : facts.withoutClaims)
+    public init(_ facts: PurchaseFacts) { self.init(SharedFacts(facts)) }
+
+    public init(_ given: SharedFacts) {
+        let shared = given.facts.recorded?.grant == nil ? given : SharedFacts(given.facts.withoutClaims)
         self.shared = shared
-        let facts = shared.facts
         let matcher = OwnerMatcher(shared)
         match = matcher.outcome
         steps = matcher.steps
-        outcome = Self.outcome(facts, match: matcher.outcome)
-        if case .grant = outcome, let recorded = facts.recorded {
+        outcome = Self.outcome(shared, match: matcher.outcome)
+        if case .grant = outcome, let recorded = shared.facts.recorded {
             precondition(
                 recorded.state == .quarantined || recorded.grant == nil,
                 "what was granted is not granted a second time (invariant 1)")
         }
         ownership =
             switch outcome {
-            case .alreadyGranted(let grant), .reinstate(let grant): OwnershipChange(of: grant, match: match, facts)
+            case .alreadyGranted(let grant), .reinstate(let grant):
+                OwnershipChange(of: grant, match: match, shared)
             case .grant, .revoke, .revoked, .quarantine: .none
             }
     }
 
-    private static func outcome(_ facts: PurchaseFacts, match: Outcome) -> Outcome {
-        let isNewest = facts.recorded.map { SignedCopy(facts.transaction) >= $0.newest } ?? true
-        if let recorded = facts.recorded, let known = fromLedger(recorded, facts.transaction) { return known }
+    private static func outcome(_ shared: SharedFacts, match: Outcome) -> Outcome {
+        let (transaction, recorded) = (shared.facts.transaction, shared.facts.recorded)
+        let isNewest = recorded.map { SignedCopy(transaction) >= $0.newest } ?? true
+        if let recorded, let known = fromLedger(recorded, transaction) { return known }
         // The purchase was already revoked when it was first seen: after a full refund there is no grant; after a
         // partial refund the rest is granted, as if the purchase had been seen before the refund.
-        let isGone = facts.transaction.revokedAt != nil && isNewest && RevokedShare(facts.transaction) == .all
+        let isGone = transaction.revokedAt != nil && isNewest && RevokedShare(transaction) == .all
         return isGone ? .revoked : match
     }
 
@@ -89,8 +91,8 @@ public struct PurchaseDecision: Sendable {
     /// order, or only an order of the same customer.
     public var refundedOrder: (order: Order, isItsOwn: Bool)? {
         if case .grant(_, let order?, _, _) = match { return (order, true) }
-        guard !facts.contradictsTokenOrder else { return nil }
-        return facts.tokenOrder.map { ($0, false) }
+        guard !shared.contradictsTokenOrder else { return nil }
+        return shared.facts.tokenOrder.map { ($0, false) }
     }
 
     /// The account whose token a transaction without an order carries.

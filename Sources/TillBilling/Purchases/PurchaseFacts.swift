@@ -68,16 +68,6 @@ public struct PurchaseFacts: Sendable {
     /// The maximum of `deviceOrders`. If it is reached, no order counts as the only one.
     public static let deviceOrderLimit = 50
 
-    /// Whether the token names an order for another product or quantity. A later purchase in a chain of the order's
-    /// user is no contradiction: Apple keeps the first order's token on upgrades and renewals.
-    public var contradictsTokenOrder: Bool {
-        guard let tokenOrder, tokenAccount == nil, !tokenOrder.isFor(transaction) else { return false }
-        return !isInChainOfTokenOrder && !tokenOrder.isPaid(by: transaction.id, in: transaction.environment)
-    }
-
-    /// The user that the token names.
-    public var namedUser: UserID? { tokenAccount ?? tokenOrder?.userID ?? provenUser }
-
     public init(
         transaction: PaidTransaction, caller: Caller, recorded: RecordedTransaction?, tokenOrder: Order?,
         claimedOrderID: OrderID?, claimedOrder: Order?, originalOrder: Order?, product: CatalogProduct?,
@@ -94,26 +84,6 @@ public struct PurchaseFacts: Sendable {
         self.claimant = claimant
         submitted = transaction
     }
-
-    /// The account of a customer, after merges.
-    public func account(of user: UserID) -> UserID { accounts[user] ?? user }
-
-    /// The owner of a new transaction: the buyer, unless earlier purchases of the chain were moved.
-    ///
-    /// - Parameter order: the buyer's order; nil if it is still to be opened.
-    public func newOwner(of buyer: UserID, under order: OrderID?) -> NewOwner {
-        var owner: UserID?
-        let isNamedByPurchase = renewed?.token == .ofPurchase && (tokenOrder != nil || tokenAccount != nil)
-        if let chainOwner, isNamedByPurchase || order != nil && order == originalOrder?.id {
-            owner = chainOwner
-        } else if transaction.originalID != transaction.id {
-            var before = tokenOrder?.id ?? order
-            // An account token is not an order's id. The account's earlier purchase in the chain takes its place.
-            if let tokenAccount, let originalOrder, originalOrder.userID == tokenAccount { before = originalOrder.id }
-            owner = before.flatMap { currentChainOwners[$0] }
-        }
-        return NewOwner(buyer: buyer, currentChainOwner: owner, account: accounts[buyer])
-    }
 }
 
 extension PurchaseFacts {
@@ -126,11 +96,48 @@ extension PurchaseFacts {
     }
 }
 
-/// Facts that are passed on by reference: they have a hundred values.
-final class SharedFacts: Sendable {
-    let facts: PurchaseFacts
+/// Facts that are passed on by reference, because they have a hundred values. Read single facts through it: a copy of
+/// all of them costs as much as a statement.
+public final class SharedFacts: Sendable {
+    public let facts: PurchaseFacts
 
-    init(_ facts: PurchaseFacts) { self.facts = facts }
+    public init(_ facts: PurchaseFacts) { self.facts = facts }
+
+    /// Whether the token names an order for another product or quantity. A later purchase in a chain of the order's
+    /// user is no contradiction: Apple keeps the first order's token on upgrades and renewals.
+    public var contradictsTokenOrder: Bool {
+        guard let tokenOrder = facts.tokenOrder, facts.tokenAccount == nil, !tokenOrder.isFor(facts.transaction) else {
+            return false
+        }
+        return !facts.isInChainOfTokenOrder
+            && !tokenOrder.isPaid(by: facts.transaction.id, in: facts.transaction.environment)
+    }
+
+    /// The user that the token names.
+    public var namedUser: UserID? { facts.tokenAccount ?? facts.tokenOrder?.userID ?? facts.provenUser }
+
+    /// The account of a customer, after merges.
+    public func account(of user: UserID) -> UserID { facts.accounts[user] ?? user }
+
+    /// The owner of a new transaction: the buyer, unless earlier purchases of the chain were moved.
+    ///
+    /// - Parameter order: the buyer's order; nil if it is still to be opened.
+    public func newOwner(of buyer: UserID, under order: OrderID?) -> NewOwner {
+        var owner: UserID?
+        let isNamedByPurchase =
+            facts.renewed?.token == .ofPurchase && (facts.tokenOrder != nil || facts.tokenAccount != nil)
+        if let chainOwner = facts.chainOwner, isNamedByPurchase || order != nil && order == facts.originalOrder?.id {
+            owner = chainOwner
+        } else if facts.transaction.originalID != facts.transaction.id {
+            var before = facts.tokenOrder?.id ?? order
+            // An account token is not an order's id. The account's earlier purchase in the chain takes its place.
+            if let account = facts.tokenAccount, let original = facts.originalOrder, original.userID == account {
+                before = original.id
+            }
+            owner = before.flatMap { facts.currentChainOwners[$0] }
+        }
+        return NewOwner(buyer: buyer, currentChainOwner: owner, account: facts.accounts[buyer])
+    }
 }
 
 /// Why a paid transaction has no owner yet.

@@ -50,8 +50,8 @@ struct ImportRecorder {
     private func answer(
         _ recorder: PurchaseRecorder, _ purchase: PreparedPurchase, _ known: Order?, opening order: OrderID?
     ) throws -> ImportOutcome.Result? {
-        let (facts, user) = (recorder.facts, purchase.user)
-        func isSame(_ owner: UserID) -> Bool { owner == user || owner == facts.account(of: user) }
+        let (shared, user) = (recorder.shared, purchase.user)
+        func isSame(_ owner: UserID) -> Bool { owner == user || owner == shared.account(of: user) }
         switch recorder.decision.outcome {
         case .alreadyGranted(let grant):
             return isSame(grant.userID) ? .unchanged : .refused(.ownedByAnother)
@@ -70,7 +70,7 @@ struct ImportRecorder {
             return .refused(recorder.stored == nil ? .undecided(reason) : .waitsInQuarantine)
         case .grant(let named, let matched, _, _):
             guard recorder.stored == nil else { return .refused(.waitsInQuarantine) }
-            let owner = facts.newOwner(of: named, under: matched?.id).user
+            let owner = shared.newOwner(of: named, under: matched?.id).user
             guard isSame(owner) else { return .refused(.namesAnother) }
             // An order of this ledger is paid by the purchase that the app submits for it.
             guard matched == nil || purchase.transaction.isRenewal else { return .refused(.orderInUse) }
@@ -197,7 +197,7 @@ extension PurchaseRecorder {
     /// - Returns: its owner; nil if Apple revoked it before, and nothing is granted.
     func recordImported() throws -> UserID? {
         guard case .grant(let user, let order, let newOrderID, let match) = decision.outcome,
-            let product = facts.product
+            let product = shared.facts.product
         else {
             _ = try recordRevocation()
             return nil

@@ -84,7 +84,7 @@ extension PurchaseRecorder {
 
     /// Gives a renewal to the owner of its purchase.
     func followPurchase(hasGrant: Bool) throws {
-        guard let stored, let product = facts.product else { return }
+        guard let stored, let product = shared.facts.product else { return }
         // A person's claim is processed with its own transaction and is not repeated here.
         guard hasGrant, let grant = context.grant else {
             // Revoked before it was granted: only the order that it is linked to changes.
@@ -97,7 +97,7 @@ extension PurchaseRecorder {
         switch decision.match {
         case .grant(let user, let order, let newOrderID, let match):
             let target = try target(order, newOrderID, for: user, product: product, reason: match.rawValue)
-            let newOwner = facts.newOwner(of: user, under: target.order.id).user
+            let newOwner = shared.newOwner(of: user, under: target.order.id).user
             guard newOwner != grant.userID else { return }
             try move(grant, stored.rowID, to: newOwner, under: target, match)
         case .quarantine(let reason): try withdraw(grant, stored, reason)

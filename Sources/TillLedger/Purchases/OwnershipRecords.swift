@@ -19,7 +19,7 @@ extension PurchaseRecorder {
     func setBasis(
         of rowID: Int64, owner: UserID, foundBy match: OwnerMatch
     ) throws {
-        let basis = OwnershipBasis(of: transaction, foundBy: match, chain: facts.originalBasis)
+        let basis = OwnershipBasis(of: transaction, foundBy: match, chain: shared.facts.originalBasis)
         // A token needs no row, and a new grant has none.
         guard basis != .token else { return }
         let isReceipt = basis == .receipt
@@ -72,7 +72,7 @@ extension PurchaseRecorder {
             try note(stored.rowID, "confirmed", ground: basis.rawValue)
             return nil
         case .move:
-            guard let buyer = change.buyer, let product = facts.product else {
+            guard let buyer = change.buyer, let product = shared.facts.product else {
                 preconditionFailure("a move has a buyer")
             }
             let target = try target(
@@ -100,7 +100,7 @@ extension PurchaseRecorder {
             [ownedGrant(rowID)] + renewals, from: grant.userID, to: newOwner, reason: Self.movedReason,
             under: grant.orderID)
         try ownership.set(.token, of: ownedGrant(rowID), owner: newOwner)
-        let basis = OwnershipBasis(of: transaction, foundBy: buyer.match, chain: facts.originalBasis)
+        let basis = OwnershipBasis(of: transaction, foundBy: buyer.match, chain: shared.facts.originalBasis)
         if basis > .token { try ownership.set(basis, of: ownedGrant(rowID), owner: newOwner) }
         if try isGrantedByReceipt(of: grant.userID, rowID) { try ownership.distrust(grant.userID, at: now) }
         try note(

@@ -4,7 +4,7 @@ import TillSQL
 /// What the ledger knows about one transaction: every read that its decision depends on, and the rows that the recorder
 /// changes.
 struct PurchaseContext {
-    private(set) var facts: PurchaseFacts
+    let shared: SharedFacts
     /// The newest copy: the submitted one or the recorded one.
     private(set) var transaction: PaidTransaction
     /// The submitted copy.
@@ -24,7 +24,7 @@ struct PurchaseContext {
 
     /// Whether the submitted copy is newer than the recorded one. An older copy changes nothing.
     var isNew: Bool {
-        facts.known.map { SignedCopy(transaction).isNewer(than: SignedCopy($0)) } ?? true
+        shared.facts.known.map { SignedCopy(transaction).isNewer(than: SignedCopy($0)) } ?? true
     }
 
     /// The same facts after the first copy was recorded in this commit.
@@ -53,7 +53,8 @@ struct PurchaseContext {
         if let decided = chain?.transaction { self.transaction = decided }
         let token = try reader.token(of: self.transaction, from: origin)
         unmatchedToken = token.unmatched
-        facts = try reader.facts(self.transaction, from: origin, chain, token, stored: stored, copy: copy, grant: grant)
+        var facts = try reader.facts(
+            self.transaction, from: origin, chain, token, stored: stored, copy: copy, grant: grant)
         facts.submitted = transaction
         facts.known = copy
         if let basis { facts.basis = basis.basis }
@@ -61,7 +62,8 @@ struct PurchaseContext {
             facts.userOfSubmittedToken = try reader.user(namedBy: transaction.signedToken, in: transaction.environment)
         }
         try reader.readNewOwners(&facts, chain, token)
-        isDeviceMissing = try reader.isDeviceMissing(of: facts, stored, from: origin)
+        isDeviceMissing = try reader.isDeviceMissing(of: facts.product, stored, from: origin)
+        shared = SharedFacts(facts)
         orders = reader.orders
         customers = reader.numbers
     }
@@ -108,12 +110,15 @@ struct PurchaseReader {
         facts.tokenAccount = token.account
         facts.provenUser = token.provenUser
         facts.isTokenOlderThanOrder = token.isOlderThanOrder
-        facts.isInChainOfTokenOrder = try isInChain(ofTokenOrderIn: facts, chain)
+        // All facts are passed only where they are needed: see `SharedFacts`.
+        if transaction.id != transaction.originalID {
+            facts.isInChainOfTokenOrder = try isInChain(ofTokenOrderIn: SharedFacts(facts), chain)
+        }
         facts.deviceOrders = try deviceOrders(for: transaction, from: origin)
         facts.ownershipClaim = try claim(to: transaction, from: origin, chain, token)
         facts.originalBasis = chain?.basis
         facts.isImport = origin.isImport
-        facts.needsSignedCopy = try !origin.isImport && needsSignedCopy(facts)
+        if transaction.hidesToken, !origin.isImport { facts.needsSignedCopy = try needsSignedCopy(facts) }
         return facts
     }
 
@@ -169,9 +174,9 @@ struct PurchaseReader {
     }
 
     fileprivate func isDeviceMissing(
-        of facts: PurchaseFacts, _ stored: TransactionTable.Stored?, from origin: PurchaseOrigin
+        of product: CatalogProduct?, _ stored: TransactionTable.Stored?, from origin: PurchaseOrigin
     ) throws -> Bool {
-        guard origin.device != nil, facts.product.flatMap({ Plan(soldBy: $0) })?.scope == .device,
+        guard origin.device != nil, product.flatMap({ Plan(soldBy: $0) })?.scope == .device,
             let rowID = stored?.orderRowID
         else { return false }
         return try OrderTable(connection).find(rowID: rowID)?.order.deviceID == nil
@@ -231,7 +236,6 @@ struct PurchaseReader {
     /// sent it lost a purchase to another customer's token.
     private func needsSignedCopy(_ facts: PurchaseFacts) throws -> Bool {
         let transaction = facts.transaction
-        guard transaction.hidesToken else { return false }
         if terms.settings.receipts.policy == .quarantine { return true }
         var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
         candidates += try candidates.compactMap { try customers.account(of: $0) }

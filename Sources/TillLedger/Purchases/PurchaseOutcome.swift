@@ -1,7 +1,8 @@
 import TillBilling
 
-/// The result of processing a purchase.
-package enum PurchaseOutcome: Sendable {
+/// The result of processing a purchase. Indirect, because the database's generic code passes it on, and would copy all
+/// of a grant's values at each step.
+package indirect enum PurchaseOutcome: Sendable {
     case granted(Grant)
     case alreadyGranted(Grant)
     /// Granted by a receipt before; its signed copy has now moved it to the customer whom that copy names.

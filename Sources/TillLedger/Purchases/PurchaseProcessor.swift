@@ -65,20 +65,23 @@ package struct PurchaseProcessor: Sendable {
         unless done: Statement?,
         finishing: (@Sendable (PurchaseOutcome, any Connection) throws -> Void)?
     ) async throws -> PurchaseOutcome? {
-        let transaction = PaidTransaction(purchase)
+        let submission = Submission(PaidTransaction(purchase), purchase, origin)
         let inputs = inputs()
         // A purchase is priced by its catalogue permanently, so the ledger must record the catalogue first.
         _ = try await catalogs.record(in: database)
         let outcome = try await database.write(
-            locking: Self.keys(of: transaction, from: origin) + keys,
+            locking: Self.keys(of: submission.transaction, from: submission.origin) + keys,
             reading: {
-                [done].compactMap { $0 } + Self.reads(of: transaction, purchase.proof, from: origin, terms.proofHeaders)
+                [done].compactMap { $0 }
+                    + Self.reads(
+                        of: submission.transaction, submission.proof, from: submission.origin, terms.proofHeaders)
             }
         ) { connection -> PurchaseOutcome? in
             let inputs = inputs.begin()
             if let done, try connection.first(done, { _ in true }) != nil { return nil }
             let outcome = try process(
-                transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs, connection)
+                submission.transaction, submission.proof, from: submission.origin, renewal: submission.renewal,
+                inputs, connection)
             try finishing?(outcome, connection)
             return outcome
         }
@@ -89,6 +92,19 @@ package struct PurchaseProcessor: Sendable {
             }
         #endif
         return outcome
+    }
+
+    /// What one commit processes, passed to its closures by reference.
+    private final class Submission: Sendable {
+        let transaction: PaidTransaction
+        let proof: PurchaseProof
+        let renewal: SignedRenewal?
+        let origin: PurchaseOrigin
+
+        init(_ transaction: PaidTransaction, _ purchase: VerifiedPurchase, _ origin: PurchaseOrigin) {
+            (self.transaction, proof, renewal) = (transaction, purchase.proof, purchase.renewal)
+            self.origin = origin
+        }
     }
 
     /// Processes again a purchase in quarantine, as recorded in the ledger, for the customer who claims it. Runs inside
@@ -188,7 +204,7 @@ package struct PurchaseProcessor: Sendable {
     ) throws -> PurchaseRecorder {
         let reader = PurchaseReader(connection, terms, now: inputs.now)
         let context = try PurchaseContext(transaction, from: origin, reader)
-        let decision = PurchaseDecision(context.facts)
+        let decision = PurchaseDecision(context.shared)
         connection.lock(Self.keys(of: transaction, from: origin) + Self.keys(of: context, decision))
         return PurchaseRecorder(
             connection, context, decision, proof: proof, from: origin, inputs, terms)

@@ -43,7 +43,7 @@ final class PurchaseRecorder {
         tasks = AppleTasks(connection, under: terms.tasks, now: inputs.now)
     }
 
-    var facts: PurchaseFacts { context.facts }
+    var shared: SharedFacts { context.shared }
     /// The newest copy.
     var transaction: PaidTransaction { context.transaction }
     var stored: TransactionTable.Stored? { context.stored }
@@ -80,7 +80,9 @@ final class PurchaseRecorder {
         }
         switch decision.outcome {
         case .grant(let user, let order, let newOrderID, let match):
-            guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
+            guard let product = shared.facts.product else {
+                preconditionFailure("nothing is granted for an unknown product")
+            }
             let target = try target(order, newOrderID, for: user, product: product, reason: match.rawValue)
             let given = try grant(to: target, product: product, match)
             guard transaction.revokedAt != nil else { return .granted(given) }
@@ -118,12 +120,12 @@ final class PurchaseRecorder {
     func grant(to target: OrderTable.Stored, product: CatalogProduct, _ match: OwnerMatch) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
         #if PLANTED_MISTAKES
-            var owner = facts.newOwner(of: target.order.userID, under: target.order.id)
+            var owner = shared.newOwner(of: target.order.userID, under: target.order.id)
             if PlantedMistake.trustsCaller.isPlanted, case .user(let user) = origin.caller {
                 owner = NewOwner(buyer: user, currentChainOwner: nil, account: nil)
             }
         #else
-            let owner = facts.newOwner(of: target.order.userID, under: target.order.id)
+            let owner = shared.newOwner(of: target.order.userID, under: target.order.id)
         #endif
         // Not always the customer of the order, whose key the decision names: a guest's account, or the chain's owner.
         connection.lock([.customer(owner.user)])
@@ -214,7 +216,7 @@ final class PurchaseRecorder {
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
         guard isNew else { return stored.rowID }
         // A receipt says less about a purchase than a signed transaction, even if the receipt is newer.
-        if !transaction.isFromReceipt || facts.known?.isFromReceipt == true {
+        if !transaction.isFromReceipt || shared.facts.known?.isFromReceipt == true {
             try transactions.update(stored.rowID, to: transaction)
         }
         try ProofTable(connection).replace(transaction: stored.rowID, kind: proof.kind, body: proof.bytes)
@@ -268,7 +270,7 @@ final class PurchaseRecorder {
     /// order whose id is the token. Statements of others beside a proof decide nothing.
     private func device(of user: UserID) throws -> DeviceID? {
         if try isSaid(by: user) { return origin.device }
-        return facts.tokenOrder.flatMap {
+        return shared.facts.tokenOrder.flatMap {
             $0.userID == user && $0.productID == transaction.productID ? $0.deviceID : nil
         }
     }

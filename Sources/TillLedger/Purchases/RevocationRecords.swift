@@ -135,7 +135,7 @@ extension PurchaseRecorder {
     /// A period under an account token has no order yet. It gets one, so that its renewals have a purchase with an
     /// owner.
     private func openRefundedOrder() throws -> Int64? {
-        guard transaction.isSubscription, let product = facts.product, let user = decision.refundedAccount else {
+        guard transaction.isSubscription, let product = shared.facts.product, let user = decision.refundedAccount else {
             return nil
         }
         let opened = try target(

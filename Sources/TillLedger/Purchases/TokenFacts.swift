@@ -61,9 +61,10 @@ extension PurchaseReader {
     /// Whether a purchase of another product than its token's order is a later purchase in that order's own chain: it
     /// renews a purchase under the same token that has an owner, the order pays for a part of the chain, or the last
     /// grant before it belongs to the same customer.
-    func isInChain(ofTokenOrderIn facts: PurchaseFacts, _ chain: ChainFacts?) throws -> Bool {
-        let transaction = facts.transaction
-        guard facts.contradictsTokenOrder, transaction.id != transaction.originalID, let order = facts.tokenOrder
+    func isInChain(ofTokenOrderIn shared: SharedFacts, _ chain: ChainFacts?) throws -> Bool {
+        let transaction = shared.facts.transaction
+        guard shared.contradictsTokenOrder, transaction.id != transaction.originalID,
+            let order = shared.facts.tokenOrder
         else { return false }
         if let renewed = chain?.renewed, renewed.token == .ofPurchase, renewed.renewed.owner != nil { return true }
         if let paid = order.transactionID, order.environment == transaction.environment,

@@ -29,24 +29,24 @@ struct LineFormatter {
     }
 
     private mutating func appendJSON(_ line: Log.Line, at now: Instant, to bytes: inout [UInt8]) {
-        bytes += #"{"ts":""#.utf8
+        bytes.append(constant: #"{"ts":""#)
         appendTime(now, to: &bytes)
-        bytes += #"","level":""#.utf8
-        bytes += line.event.level.rawValue.utf8
-        bytes += #"","event":""#.utf8
-        bytes += line.event.rawValue.utf8
+        bytes.append(constant: #"","level":""#)
+        bytes.append(text: line.event.level.rawValue)
+        bytes.append(constant: #"","event":""#)
+        bytes.append(text: line.event.rawValue)
         bytes.append(UInt8(ascii: "\""))
-        for (name, value) in Self.members(of: line) {
-            bytes += #",""#.utf8
-            bytes += name.utf8
-            bytes += #"":"#.utf8
+        Self.eachMember(of: line) { name, value in
+            bytes.append(constant: #",""#)
+            bytes.append(text: name)
+            bytes.append(constant: #"":"#)
             switch value {
             case .text(let text):
                 bytes.append(UInt8(ascii: "\""))
                 LineText.append(text, escapes: .json, to: &bytes)
                 bytes.append(UInt8(ascii: "\""))
-            case .decimal(let number) where !number.isFinite: bytes += "null".utf8
-            default: bytes += Self.plain(value).utf8
+            case .decimal(let number) where !number.isFinite: bytes.append(constant: "null")
+            default: bytes.append(text: Self.plain(value))
             }
         }
         bytes.append(UInt8(ascii: "}"))
@@ -55,17 +55,14 @@ struct LineFormatter {
     private mutating func appendText(_ line: Log.Line, at now: Instant, to bytes: inout [UInt8]) {
         appendTime(now, to: &bytes)
         bytes.append(UInt8(ascii: " "))
-        bytes += line.event.level.rawValue.uppercased().utf8
+        bytes.append(text: line.event.level.rawValue.uppercased())
         bytes.append(UInt8(ascii: " "))
-        bytes += line.event.rawValue.utf8
-        for (name, value) in Self.members(of: line) {
+        bytes.append(text: line.event.rawValue)
+        Self.eachMember(of: line) { name, value in
             bytes.append(UInt8(ascii: " "))
-            bytes += name.utf8
+            bytes.append(text: name)
             bytes.append(UInt8(ascii: "="))
-            guard case .text(let text) = value else {
-                bytes += Self.plain(value).utf8
-                continue
-            }
+            guard case .text(let text) = value else { return bytes.append(text: Self.plain(value)) }
             let isWord = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"\\=".utf8.contains($0) }
             if !isWord { bytes.append(UInt8(ascii: "\"")) }
             LineText.append(text, escapes: .text, to: &bytes)
@@ -73,12 +70,14 @@ struct LineFormatter {
         }
     }
 
-    private static func members(of line: Log.Line) -> [(name: String, value: Log.Value)] {
-        guard let request = line.request else { return line.fields }
-        var members = line.fields
-        members.append(("requestId", .text(request.requestID)))
-        if let traceID = request.traceID { members.append(("traceId", .text(traceID))) }
-        return members
+    private static func eachMember(of line: Log.Line, _ body: (_ name: String, _ value: Log.Value) -> Void) {
+        // Read where they are: a loop over the array counts references to each.
+        line.fields.withUnsafeBufferPointer { fields in
+            for index in fields.indices { body(fields[index].name, fields[index].value) }
+        }
+        guard let request = line.request else { return }
+        body("requestId", .text(request.requestID))
+        if let traceID = request.traceID { body("traceId", .text(traceID)) }
     }
 
     private static func plain(_ value: Log.Value) -> String {
@@ -99,6 +98,17 @@ struct LineFormatter {
         let fraction = Int(now.milliseconds - number * 1_000)
         for divisor in [100, 10, 1] { bytes.append(UInt8(ascii: "0") + UInt8(fraction / divisor % 10)) }
         bytes.append(UInt8(ascii: "Z"))
+    }
+}
+
+extension [UInt8] {
+    /// Appends a constant of the program; `+=` with a string's `utf8` costs several times as much.
+    fileprivate mutating func append(constant text: StaticString) {
+        append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    fileprivate mutating func append(text: String) {
+        if text.utf8.withContiguousStorageIfAvailable({ append(contentsOf: $0) }) == nil { self += text.utf8 }
     }
 }
 
