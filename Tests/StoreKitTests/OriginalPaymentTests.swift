@@ -4,6 +4,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillThreads
 
 @testable import StoreKit
 
@@ -53,6 +54,34 @@ struct OriginalPaymentTests {
         #expect(device.paymentQueue.transactions.isEmpty)
         #expect(await world.unfinished("ann").isEmpty)
         #expect(try Data(contentsOf: device.receiptURL).count < before.count, "finished consumables leave the receipt")
+        await world.remove()
+    }
+
+    @Test("A receipt that was under way during a change does not replace a later one")
+    func overtaken() async throws {
+        let world = try await StoreKitWorld()
+        let cable = StoreKitCable()
+        let device = try world.launch(cable: cable, receipts: .requested)
+        try await device.session.signedIn()
+        let id = await world.buyElsewhere("points60", account: "ann")
+        let (isFirst, isReleased) = (Locked(true), Locked(false))
+        cable.set { request in
+            guard request.path == "/emulator/receipt",
+                isFirst.withLock({ isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                })
+            else { return .passes }
+            return .delaysAnswer { await eventually("released") { isReleased.withLock { $0 } } }
+        }
+        let early = Task { try await device.session.renewReceipt() }
+        await eventually("asked") { !isFirst.withLock { $0 } }
+        await world.ask(.post, "/emulator/transactions/\(id)/finish")
+        try await device.session.renewReceipt()
+        let later = try Data(contentsOf: device.receiptURL)
+        isReleased.withLock { $0 = true }
+        try await early.value
+        #expect(try Data(contentsOf: device.receiptURL) == later)
         await world.remove()
     }
 

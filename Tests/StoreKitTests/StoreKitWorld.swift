@@ -93,7 +93,11 @@ final class StoreKitWorld: Sendable {
 
 /// The connection from one phone to the store: it can be cut before a request arrives or before its answer returns.
 final class StoreKitCable: Sendable {
-    enum Delivery: Sendable { case passes, losesRequest, losesAnswer }
+    enum Delivery: Sendable {
+        case passes, losesRequest, losesAnswer
+        /// The answer arrives when this has returned.
+        case delaysAnswer(@Sendable () async -> Void)
+    }
 
     private let delivery = Locked<@Sendable (HTTPRequest) -> Delivery>({ _ in .passes })
     private let asked = Locked<[String]>([])
@@ -124,6 +128,10 @@ final class StoreKitCable: Sendable {
             case .losesAnswer:
                 _ = try await send(request)
                 throw HTTPError(.connectionLost, "cut")
+            case .delaysAnswer(let wait):
+                let answer = try await send(request)
+                await wait()
+                return answer
             }
         }
     }

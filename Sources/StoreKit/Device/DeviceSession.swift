@@ -163,9 +163,22 @@ actor DeviceSession {
     /// If the receipt can't be fetched or written, the file stays old, as on a real device; the app can use
     /// `SKReceiptRefreshRequest`.
     private func refreshReceipt() async {
-        guard receipts != .requested, let data = try? await client.receipt() else { return }
-        try? receipt.replace(with: data)
+        if receipts != .requested { try? await replaceReceipt() }
     }
+
+    /// Fetches the receipt and writes it, unless one that was asked for later is written already: an answer that was
+    /// under way during a change does not know the change.
+    private func replaceReceipt() async throws {
+        receiptsAsked += 1
+        let turn = receiptsAsked
+        let data = try await client.receipt()
+        guard turn > receiptWritten else { return }
+        receiptWritten = turn
+        try receipt.replace(with: data)
+    }
+
+    /// How many receipts were asked for, and which of them was written last.
+    private var (receiptsAsked, receiptWritten) = (0, 0)
 
     /// The number of refreshes that the app requested. The session fetches the receipt by itself too.
     private(set) var requestedRefreshes = 0
@@ -185,7 +198,7 @@ actor DeviceSession {
     /// Fetches the receipt again.
     func renewReceipt() async throws {
         try await signedIn()
-        try receipt.replace(with: try await client.receipt())
+        try await replaceReceipt()
     }
 
     // MARK: Cached results
