@@ -86,9 +86,13 @@ extension Server {
                 made.kind = bearer.kind
                 let call = made
                 guard takesKey else { return try await runHeavyWork(call) { try await action(call) } }
+                // Without a key, a request that waits holds the memory of two calls less.
                 let response = await answering(request) {
-                    try await runHeavyWork(call) {
-                        try await idempotency.once(call) { call in
+                    guard let key = request.headers["Idempotency-Key"] else {
+                        return try await runHeavyWork(call) { try await action(call) }
+                    }
+                    return try await runHeavyWork(call) {
+                        try await idempotency.once(call, under: key) { call in
                             await answering(request) { try await action(call) }
                         }
                     }

@@ -23,6 +23,11 @@ public final class Server: Sendable {
     let operators: OperatorAuthentication
     let receiptResponses: ReceiptResponses
     let heavy: HeavyWorkLimiter
+    /// The purchases that are verified and committed at the same time. The others wait as requests, which takes less
+    /// memory.
+    let purchases: TaskLimit
+    /// Twice what a commit of the ledger takes, so that the next one fills meanwhile.
+    static let purchasesAtOnce = 128
     let unknownSigners: UnknownSigners
     let readiness: ReadinessCheck
     let limiter: RequestLimiter
@@ -92,6 +97,7 @@ public final class Server: Sendable {
             ledger: ledger, usualEnvironment: configuration.usualEnvironment, clock: machineClock)
         limiter = RequestLimiter(configuration.limits, clock: machineClock, log: log)
         heavy = HeavyWorkLimiter(heavyWork, log: log)
+        purchases = TaskLimit(Self.purchasesAtOnce)
         recordedCustomers = RecordedCustomers()
         unknownSigners = UnknownSigners()
         readiness = ReadinessCheck()
@@ -145,6 +151,7 @@ public final class Server: Sendable {
         receiptResponses = server.receiptResponses
         idempotency = server.idempotency
         heavy = server.heavy
+        purchases = server.purchases
         recordedCustomers = server.recordedCustomers
         unknownSigners = server.unknownSigners
         readiness = server.readiness

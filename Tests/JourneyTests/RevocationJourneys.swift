@@ -3,7 +3,9 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillLedger
-import TillServer
+import TillThreads
+
+@testable import TillServer
 
 @Suite("Revocation, with the whole server (U7, field G7)", .timeLimit(.minutes(3))) struct RevocationJourneys {
     @Test("Good certificates: granted; each certificate is checked once", arguments: Reach.allCases)
@@ -101,6 +103,25 @@ import TillServer
                 #expect(reply["outcome"].text == "granted")
                 #expect(try await Self.doubts(shop) == Self.outages.count)
                 #expect(try await Signed.refusals(in: shop.ledger).isEmpty)
+            }
+        }
+    }
+
+    @Test("A purchase that waits for Apple keeps no place from other purchases")
+    func places() async throws {
+        try await RevocationAuthority.with { authority in
+            try await authority.shop(.soft) { shop in
+                let inside = Locked<[Int]>([])
+                authority.whenAsked { inside.withLock { $0.append(shop.server.purchases.inside) } }
+                for number in 0..<3 {
+                    let order = try await shop.openOrder(as: "u1")
+                    let reply = try await shop.submit(authority.transaction(number, token: order), as: .user("u1"))
+                    #expect(reply["outcome"].text == "granted")
+                    // The signer is known from now on; the doubt of an outage ends, so the responder is asked again.
+                    authority.behave(.page(status: 503))
+                    shop.time.advance(seconds: number == 0 ? 8 * 86_400 : 600)
+                }
+                #expect(inside.withLock { $0 } == [0, 0, 0, 0, 0, 0] && shop.server.purchases.inside == 0)
             }
         }
     }

@@ -1,4 +1,6 @@
 import Testing
+import TillHTTP
+import TillThreads
 
 @testable import TillServer
 
@@ -33,5 +35,69 @@ struct QuotaTests {
     @Test("The longest body that a route accepts fits when it is alone")
     func longest() {
         #expect(Server.receiptBodyLimit <= Server.anonymousBodyLimits.weightPerSource)
+    }
+}
+
+@Suite("Places for purchases")
+struct TaskLimitTests {
+    @Test("No more tasks are inside than there are places, and the others enter in the order of their arrival")
+    func order() async {
+        let limit = TaskLimit(2)
+        let (inside, most, entered) = (Locked(0), Locked(0), Locked<[Int]>([]))
+        let first = [await limit.enter(), await limit.enter()]
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<40 {
+                group.addTask {
+                    let place = await limit.enter()
+                    entered.withLock { $0.append(number) }
+                    let count = inside.withLock { inside in
+                        inside += 1
+                        return inside
+                    }
+                    most.withLock { $0 = max($0, count) }
+                    await Task.yield()
+                    inside.withLock { $0 -= 1 }
+                    place.leave()
+                }
+                while limit.waiting <= number { await Task.yield() }
+            }
+            for place in first { place.leave() }
+        }
+        #expect(entered.withLock { $0 }.sorted() == Array(0..<40) && limit.waiting == 0)
+        #expect(most.withLock { $0 } <= 2)
+        // With one place at a time the order is exact; with two, neighbours may overtake each other after they entered.
+        #expect(entered.withLock { $0 }.enumerated().allSatisfy { abs($0.offset - $0.element) <= 2 })
+    }
+
+    @Test("A place is given back once: when its task leaves, or when the task lets go of it")
+    func once() async {
+        let limit = TaskLimit(1)
+        let early = await limit.enter()
+        early.leave()
+        early.leave()
+        var second: TaskLimit.Place? = await limit.enter()
+        let third = Task { await limit.enter() }
+        while limit.waiting < 1 { await Task.yield() }
+        withExtendedLifetime(early) {}
+        #expect(limit.waiting == 1, "the second call of leave gave no second place")
+        withExtendedLifetime(second) {}
+        second = nil
+        await third.value.leave()
+        #expect(limit.waiting == 0)
+    }
+
+    @Test("Refused purchases give their places back, and so does heavy work")
+    func refusals() async throws {
+        try await DashboardServer.open { world in
+            var held: [TaskLimit.Place] = []
+            for _ in 1..<Server.purchasesAtOnce { held.append(await world.server.purchases.enter()) }
+            for body in ["", "{}", #"{"signedTransaction":"a.b.c"}"#, #"{"receipt":"AAAA","transactionId":"1"}"#] {
+                var request = HTTPRequest(method: .post, path: "/v1/transactions", body: Array(body.utf8))
+                request.headers.add("Authorization", "Bearer \(DashboardServer.secretKey)")
+                for _ in 0..<3 { #expect(await world.server.respond(to: request).status >= 400) }
+            }
+            held.append(await world.server.purchases.enter())
+            #expect(held.count == Server.purchasesAtOnce && world.server.purchases.waiting == 0)
+        }
     }
 }

@@ -51,9 +51,12 @@ package struct ProofVerifier: Sendable {
         try await transaction(Array(token.utf8))
     }
 
+    /// - Parameter beforeAsking: called before Apple is asked about a certificate, which may take seconds.
     /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
-    package func transaction(_ proof: [UInt8]) async throws(ProofError) -> Verified<VerifiedTransaction> {
-        try await verifying(proof, as: .transaction, verifier) { verifier throws(VerificationError) in
+    package func transaction(
+        _ proof: [UInt8], beforeAsking: () -> Void = {}
+    ) async throws(ProofError) -> Verified<VerifiedTransaction> {
+        try await verifying(proof, as: .transaction, verifier, beforeAsking) { verifier throws(VerificationError) in
             try verifier.transaction(proof)
         }
     }
@@ -122,12 +125,12 @@ package struct ProofVerifier: Sendable {
     /// Verifies, then checks with Apple the revocation status of the certificates used.
     private func verifying<Value: Sendable>(
         _ proof: [UInt8], as kind: ProofInspection.Kind, _ verifier: SignedDataVerifier,
-        _ verify: (SignedDataVerifier) throws(VerificationError) -> Value
+        _ beforeAsking: () -> Void = {}, _ verify: (SignedDataVerifier) throws(VerificationError) -> Value
     ) async throws(ProofError) -> Verified<Value> {
         let (value, observations) = try recordingRefusal(proof, as: kind, verifier) { () throws(VerificationError) in
             try observingSigners(verifier, verify)
         }
-        return Verified(value, isRevocationUnknown: try await isRevocationUnknown(observations, proof))
+        return Verified(value, isRevocationUnknown: try await isRevocationUnknown(observations, proof, beforeAsking))
     }
 
     /// Skips recording the signers when revocation checking is off.
@@ -139,12 +142,15 @@ package struct ProofVerifier: Sendable {
     }
 
     /// Whether the proof is accepted on its signature alone for now.
-    private func isRevocationUnknown(_ observations: [SignerObservation], _ proof: [UInt8]) async throws(ProofError)
-        -> Bool
-    {
+    private func isRevocationUnknown(
+        _ observations: [SignerObservation], _ proof: [UInt8], _ beforeAsking: () -> Void = {}
+    ) async throws(ProofError) -> Bool {
         guard let revocation else { return false }
         var status = revocation.known(observations)
-        if status == nil { status = await revocation.status(of: observations) }
+        if status == nil {
+            beforeAsking()
+            status = await revocation.status(of: observations)
+        }
         switch status {
         case .good: return false
         case .revoked(let detail):

@@ -65,8 +65,11 @@ package struct PurchaseIntake: Sendable {
         try await verify(Array(token.utf8))
     }
 
-    package func verify(_ token: [UInt8]) async throws(ProofError) -> VerifiedPurchase {
-        let verified = try await verifier.transaction(token)
+    /// - Parameter beforeAsking: called before Apple is asked about a certificate, which may take seconds.
+    package func verify(
+        _ token: [UInt8], beforeAsking: () -> Void = {}
+    ) async throws(ProofError) -> VerifiedPurchase {
+        let verified = try await verifier.transaction(token, beforeAsking: beforeAsking)
         return VerifiedPurchase(
             verified.value,
             PurchaseProof(kind: .signedTransaction, bytes: token, isRevocationUnknown: verified.isRevocationUnknown))

@@ -25,8 +25,9 @@ struct Idempotency: Sendable {
         keys = TokenBuckets(Self.keysOfUser, clock: clock)
     }
 
-    func once(_ call: Call, _ action: (Call) async -> HTTPResponse) async throws -> HTTPResponse {
-        guard let key = call.request.headers["Idempotency-Key"] else { return await action(call) }
+    func once(
+        _ call: Call, under key: String, _ action: (Call) async -> HTTPResponse
+    ) async throws -> HTTPResponse {
         guard (1...255).contains(key.utf8.count) else {
             throw RefusalError(.invalidField, "Idempotency-Key: 1 to 255 bytes", zh: "Idempotency-Key：应为 1 到 255 字节")
         }

@@ -25,6 +25,7 @@ final class RevocationAuthority: Sendable {
         /// As the index of `openssl ocsp` writes it: revocation date and reason.
         var revocation: String?
         var questions: [String] = []
+        var whenAsked: @Sendable () -> Void = {}
     }
 
     let folder: URL
@@ -153,15 +154,19 @@ final class RevocationAuthority: Sendable {
         }
     }
 
+    /// Runs `body` at each request, before it is answered.
+    func whenAsked(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.whenAsked = body } }
+
     private var isSilent: Bool {
         if case .silent = state.withLock({ $0.conduct }) { true } else { false }
     }
 
     private func respond(to request: HTTPRequest) async -> HTTPResponse {
-        let (conduct, revocation) = state.withLock { state in
+        let (conduct, revocation, whenAsked) = state.withLock { state in
             state.questions.append(request.path)
-            return (state.conduct, state.revocation)
+            return (state.conduct, state.revocation, state.whenAsked)
         }
+        whenAsked()
         switch conduct {
         case .page(let status):
             return HTTPResponse(

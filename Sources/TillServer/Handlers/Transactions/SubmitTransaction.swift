@@ -10,8 +10,12 @@ extension Server {
     /// `POST /v1/transactions`: submits a proof. Every signed-in user may submit any valid proof, because the device
     /// that delivers it may be another customer's; the data that Apple signed decides the owner.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
+        // A purchase that waits for the ledger holds more memory than its request does.
+        let place = await purchases.enter()
+        defer { place.leave() }
         let submitted = try await verify(
-            try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork)
+            try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork,
+            in: place)
         try await openProvenOrder(of: submitted)
         let outcome = try await ledger.intake.accept(submitted.purchase, from: submitted.origin, savesFirst: true)
         return reply(to: call, submitted.purchase.transaction, outcome)
@@ -29,10 +33,11 @@ extension Server {
     ///   - quantity: the quantity that the request states; nil if it states none.
     ///   - proving: proves an order id of the sender; nil: the one of the body, if it has one.
     ///   - network: `HTTPRequest.clientNetwork`.
+    ///   - place: heavy work, which has limits of its own, leaves this place, and so does a proof that waits for Apple.
     /// - Throws: `RefusalError` if the proof is invalid or contradicts the rest of the request.
     func verify(
         _ body: SubmitProofBody, quantity: Int? = nil, proving: TokenProof? = nil, from credential: Credential,
-        at network: String
+        at network: String, in place: TaskLimit.Place? = nil
     ) async throws -> SubmittedPurchase {
         if let named = body.userId { try await ledger.requireKnownForm(of: UserID(named), "userId") }
         // With a nonce or a number, the proof may open an order for the caller.
@@ -47,7 +52,9 @@ extension Server {
         if case .user = credential { origin.network = network }
         do {
             let token = body.signedTransaction.map { Array($0.utf8) }
-            let purchase = try await runHeavyWork(token, body, credential) { try await verify(token, body) }
+            let purchase = try await runHeavyWork(token, body, credential, leaving: place) {
+                try await verify(token, body, beforeAsking: { place?.leave() })
+            }
             if let quantity, quantity != purchase.transaction.quantity {
                 throw ProofError(
                     .transactionMismatch,
@@ -65,9 +72,11 @@ extension Server {
     /// Verifies receipts and unknown certificate chains on the executor for heavy work, where they delay no other
     /// purchase.
     private func runHeavyWork<Value: Sendable>(
-        _ token: [UInt8]?, _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
+        _ token: [UInt8]?, _ body: SubmitProofBody, _ credential: Credential, leaving place: TaskLimit.Place?,
+        _ verify: () async throws -> Value
     ) async throws -> Value {
         if body.receipt == nil, token.map(verifier.knowsSigner(of:)) ?? true { return try await verify() }
+        place?.leave()
         if let token, !unknownSigners.mayVerify(token, for: credential, now: machineClock()) {
             log.write(.limitReached, ["limit": "unknown_signers", "caller": .text(credential.name)])
             throw HeavyWorkLimiter.refusal
@@ -84,11 +93,13 @@ extension Server {
     }
 
     /// Checks that the proof matches the transaction id and the product id of the request.
-    private func verify(_ token: [UInt8]?, _ body: SubmitProofBody) async throws(ProofError) -> VerifiedPurchase {
+    private func verify(
+        _ token: [UInt8]?, _ body: SubmitProofBody, beforeAsking: () -> Void
+    ) async throws(ProofError) -> VerifiedPurchase {
         let purchase: VerifiedPurchase
         switch (token, body.receipt) {
         case (let token?, nil):
-            purchase = try await ledger.intake.verify(token)
+            purchase = try await ledger.intake.verify(token, beforeAsking: beforeAsking)
             if let id = body.transactionId, TransactionID(id) != purchase.transaction.id {
                 throw ProofError(
                     .transactionMismatch, "the proof is for transaction \(purchase.transaction.id)",
