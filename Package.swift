@@ -66,9 +66,10 @@ let package = Package(
 
         // Prepares OpenSSL before `main` runs, which only C code can do here.
         .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
-        // `till --version` names the build; scripts/package sets the variables (docs/decisions/0079).
+        // What a program knows of itself. `till --version` names the build; scripts/package sets the variables
+        // (docs/decisions/0079).
         .target(
-            name: "CTillBuild",
+            name: "CTillProgram",
             cSettings: ["TILL_BUILD_COMMIT", "TILL_BUILD_VERSION"].map {
                 .define($0, to: "\"\(Context.environment[$0] ?? "")\"")
             }),
@@ -130,7 +131,7 @@ let package = Package(
             dependencies: [
                 "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
                 "TillSQL", "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "TillClient",
-                "TillSimulation", "StoreKit", "CTillBuild",
+                "TillSimulation", "StoreKit", "CTillProgram",
             ]
         ),
 
@@ -238,7 +239,8 @@ let package = Package(
             name: "TillCommandTests",
             dependencies: [
                 "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillHTTP",
-                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillEmulator", "CTillSQLite", "TillAPI",
+                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillEmulator", "CTillSQLite", "CTillProgram",
+                "TillAPI",
             ]
         ),
         .testTarget(

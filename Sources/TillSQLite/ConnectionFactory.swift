@@ -140,7 +140,6 @@ final class ConnectionFactory: @unchecked Sendable {
                 PRAGMA foreign_keys = ON;
                 PRAGMA secure_delete = ON;
                 PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -8192;
                 PRAGMA journal_size_limit = \(options.logLimitBytes);
                 """)
     }

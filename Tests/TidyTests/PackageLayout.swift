@@ -30,8 +30,8 @@ enum PackageLayout {
         // Without Foundation: pure values and decisions.
         "TillBilling": ModuleRules([], system: []),
         "CTillOpenSSLSetup": ModuleRules([]),
-        // The names of the commit and the package, which only the one who builds knows.
-        "CTillBuild": ModuleRules([]),
+        // A program's own build, and its own pages in memory.
+        "CTillProgram": ModuleRules([]),
         "TillCrypto": ModuleRules(["TillThreads", "CTillOpenSSL", "CTillOpenSSLSetup"]),
         "TillHTTP": ModuleRules(["TillThreads", "CTillMicroHTTPD", "CTillCurl"]),
         // The strict reader and writer for bytes from outside.
@@ -94,7 +94,7 @@ enum PackageLayout {
         "LearnPoints": exampleApp,
         "CloudPlans": exampleApp,
         "Game": exampleApp,
-        "till": ModuleRules(everyLibrary.union(["TillSimulation", "CTillBuild"]), effectsArePassedIn: false),
+        "till": ModuleRules(everyLibrary.union(["TillSimulation", "CTillProgram"]), effectsArePassedIn: false),
     ]
 
     /// C libraries: each belongs to the one module that wraps it (the simulation's fault-injecting disk beside

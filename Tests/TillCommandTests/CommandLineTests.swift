@@ -1,3 +1,4 @@
+import CTillProgram
 import Testing
 import TillBilling
 import TillJSON
@@ -108,6 +109,21 @@ struct CommandLineTests {
         #expect(plain.text == "till \(Program.version) (development build)" && plain.name == Program.version)
         #expect(plain.json["commit"] == .null && plain.json["build"] == .null)
     }
+
+    #if os(Linux)
+        @Test("Code that is unmapped no longer counts as resident, and is mapped again when it runs")
+        func unmappedCode() async throws {
+            func mappedKilobytes() throws -> Int {
+                let status = String(decoding: try readFile("/proc/self/status", limit: 1 << 16), as: UTF8.self)
+                let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("RssFile:") })
+                return try #require(Int(line.filter(\.isNumber)))
+            }
+            let before = try mappedKilobytes()
+            till_unmap_code()
+            #expect(try mappedKilobytes() < before)
+            #expect(await run(["--lang=zh", "--help"]).out.contains("命令："))
+        }
+    #endif
 
     @Test(
         "wrong usage exits 2 and says on stderr what is wrong and what was probably meant",

@@ -1,4 +1,4 @@
-import CTillBuild
+import CTillProgram
 import TillJSON
 
 /// Which commit and which build this program is. `scripts/package` names them; a plain `swift build` names neither

@@ -1,4 +1,4 @@
-#include "CTillBuild.h"
+#include "CTillProgram.h"
 
 const char *till_build_commit(void) { return TILL_BUILD_COMMIT; }
 
