@@ -83,6 +83,7 @@ import Testing
         try await withListener(Self.short, handler: { _ in HTTPResponse(status: 200, body: big) }) { listener in
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+            for _ in 0..<6_000 where listener.requestsUnderWay == 0 { usleep(1_000) }
             for _ in 0..<6_000 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(20_000) }
             #expect(listener.connections == 0)
             #expect(listener.requestsUnderWay == 0)
