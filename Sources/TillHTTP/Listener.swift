@@ -180,8 +180,9 @@ final class ListenerEngine: Sendable {
         let context = Unmanaged.passUnretained(core).toOpaque()
         // libmicrohttpd divides its limit evenly among its threads; connections are not distributed evenly.
         let limit = (core.table.withLock { $0.limit } + ConnectionTable.slack) * threads
-        // Besides the header, the buffer holds a record of each field and query item, and the head of the response.
-        let memory = max(1 << 10, core.configuration.headerSizeLimit) + (12 << 10)
+        // Besides the header, the buffer holds a record of each field, query item and cookie, a copy of the cookies, and
+        // the head of the response.
+        let memory = max(1 << 10, core.configuration.headerSizeLimit) + (16 << 10)
         var options = [
             MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(socket.descriptor), ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_LIMIT, value: limit, ptr_value: nil),

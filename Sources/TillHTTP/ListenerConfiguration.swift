@@ -32,7 +32,7 @@ public struct ListenerConfiguration: Sendable {
     /// Header fields in one request; more are answered 431.
     public var headerCountLimit = 100
     /// Bytes from the request line to the empty line; more are answered 431. For each connection, libmicrohttpd keeps a
-    /// buffer of this size plus 12 KiB and clears it after each request, so a larger limit costs memory and time.
+    /// buffer of this size plus 16 KiB and clears it after each request, so a larger limit costs memory and time.
     public var headerSizeLimit = 8 << 10
 
     /// Bytes of all bodies in memory together, counting each body's part beyond ``smallBody``. Without this limit, a

@@ -145,6 +145,10 @@ import Testing
             "a field just within the limit", get("/", "X: \(String(repeating: "y", count: 8_100))\r\n"), status: 200,
             nil),
         Case("cookies", get("/", "Cookie: a=b; c=d\r\nCookie: e=f\r\nX: y\r\n"), status: 200, nil),
+        Case(
+            "a hundred cookies of 7,800 bytes",
+            get("/", "Cookie: \((100..<200).map { "c\($0)=\(String(repeating: "v", count: 71)); " }.joined())d=e\r\n"),
+            status: 200, nil),
         Case("a cookie that is none", get("/", "Cookie: ;;=;\"\r\nX: y\r\n"), status: 200, nil),
         Case(
             "a chunk extension", post("Transfer-Encoding: chunked\r\n", "3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\n"),

@@ -152,7 +152,9 @@ struct DashboardBrowserTests {
             try await page.checkLooks("claim")
             #expect(try await page.text("document.querySelector('main').innerText").contains("showed the bill"))
             try await page.click("#confirm")
-            try await page.until("/\\/transactions\\/\\d+$/.test(location.pathname)", "it is granted")
+            try await page.until(
+                "/\\/transactions\\/\\d+$/.test(location.pathname) && document.readyState === 'complete'",
+                "it is granted")
             #expect(try await page.text("document.querySelector('main').innerText").contains("operator:anna"))
 
             try await page.open("\(address)/transfers")

@@ -10,9 +10,14 @@ extension Server {
     /// `POST /v1/transactions`: submits a proof. Every signed-in user may submit any valid proof, because the device
     /// that delivers it may be another customer's; the data that Apple signed decides the owner.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
-        // A purchase that waits for the ledger holds more memory than its request does.
         let place = await purchases.enter()
         defer { place.leave() }
+        return try await submit(call, in: place)
+    }
+
+    /// Not inlined: a request that waits for its place then does not hold the variables of this function.
+    @inline(never)
+    private func submit(_ call: Call, in place: TaskLimit.Place) async throws -> HTTPResponse {
         let submitted = try await verify(
             try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork,
             in: place)
