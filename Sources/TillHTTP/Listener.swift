@@ -180,8 +180,8 @@ final class ListenerEngine: Sendable {
         let context = Unmanaged.passUnretained(core).toOpaque()
         // libmicrohttpd divides its limit evenly among its threads; connections are not distributed evenly.
         let limit = (core.table.withLock { $0.limit } + ConnectionTable.slack) * threads
-        // Besides the header, the buffer holds a record of each field, query item and cookie, a copy of the cookies, and
-        // the head of the response.
+        // Besides the header, the buffer holds a record of each field, query item and cookie, a copy of the cookies,
+        // and the head of the response.
         let memory = max(1 << 10, core.configuration.headerSizeLimit) + (16 << 10)
         var options = [
             MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(socket.descriptor), ptr_value: nil),
