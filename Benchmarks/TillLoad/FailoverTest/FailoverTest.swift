@@ -28,7 +28,7 @@ struct FailoverTest: Sendable {
         for server in FailoverCluster.servers { try await cluster.run(["start", "till", server]) }
         try await cluster.run(["start", "haproxy", "proxy"])
         guard try await cluster.wait(atMost: .seconds(60), until: { try await areServersReady() }) else {
-            throw LoadError("the servers are not ready; see \(cluster.directory.path)/till*/till.log")
+            throw LoadError("the servers are not ready; see \(cluster.directory.path)/*/*.log")
         }
         try await cluster.run(["psql", cluster.leader() ?? "", "-d", "till", "-qc", WriterProbe.table])
         let record = FailoverRecord()
@@ -156,8 +156,9 @@ struct FailoverTest: Sendable {
             server: FailoverCluster.servers.randomElement(using: &random) ?? "till1")
     }
 
+    /// Whether every server is, and HAProxy in front of them.
     private func areServersReady() async throws -> Bool {
-        for server in FailoverCluster.servers {
+        for server in FailoverCluster.servers + ["proxy"] {
             guard try await cluster.attempt(["ready", server]).status == 0 else { return false }
         }
         return true
