@@ -67,7 +67,10 @@ struct MetricDefinition: Sendable, Hashable {
     static let verificationFailures = MetricDefinition(
         "till_verification_failures_total", .counter, .count, ["verdict"],
         "Proofs that failed verification, of requests, notifications and jobs.")
-    static let requestMetrics = [requests, requestDuration, refusals, verificationFailures]
+    static let purchasesWaiting = MetricDefinition(
+        "till_purchases_waiting", .gauge, .count,
+        "Submitted purchases that wait until fewer are verified and committed at the same time.")
+    static let requestMetrics = [requests, requestDuration, refusals, verificationFailures, purchasesWaiting]
 
     // MARK: Limits and keys
 

@@ -12,7 +12,7 @@ import TillThreads
 @testable import till
 
 /// The scrape itself: complete, bounded in its labels, and answered even if the disk does not answer.
-@Suite("The scrape") struct ScrapeJourneys {
+@Suite("The scrape", .timeLimit(.minutes(5))) struct ScrapeJourneys {
     @Test(
         "A new server exports every metric of the list with its labels; what it does not know yet is NaN",
         arguments: Reach.allCases)
@@ -60,6 +60,22 @@ import TillThreads
             #expect(scrape[bucket] == 1)
             #expect(scrape.samples.count < before + 50)
             #expect(!scrape.text.contains(order.description))
+        }
+    }
+
+    @Test("A purchase that waits for its place is counted until it has one", arguments: Reach.allCases)
+    func waitingPurchase(_ reach: Reach) async throws {
+        try await Pager.open(reach) { pager in
+            #expect(try await pager.scrape()["till_purchases_waiting"] == 0)
+            let limit = pager.shop.server.purchases
+            var held: [TaskLimit.Place] = []
+            for _ in 0..<Server.purchasesAtOnce { held.append(await limit.enter()) }
+            async let purchase = pager.shop.purchase(as: "ann")
+            while limit.waiting == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            #expect(try await pager.scrape()["till_purchases_waiting"] == 1)
+            for place in held { place.leave() }
+            _ = try await purchase
+            #expect(try await pager.scrape()["till_purchases_waiting"] == 0)
         }
     }
 

@@ -47,7 +47,8 @@ extension Server {
         let database = DatabaseFigures.metrics(await figures)
         let apple =
             monitoring.apple.metrics(at: now) + AppleFigures.budget(of: ledger.serverAPI, [.production, .sandbox])
-        let callers = requestFigures.metrics + limiter.metrics + unpaidRows.metrics + keyMetrics(at: now)
+        let requests = requestFigures.metrics + [Metric(.purchasesWaiting, Double(purchases.waiting))]
+        let callers = requests + limiter.metrics + unpaidRows.metrics + keyMetrics(at: now)
         let jobs = jobHistory.metrics(at: now) + jobLease.metrics(isShared: self.database.isShared, at: now)
         return own + callers + monitoring.commits.metrics + disk + database + jobs
             + walletCheck.metrics(at: clock()) + proofCompression.metrics + sealing.metrics + apple + fromLedger.metrics
