@@ -279,7 +279,7 @@ let package = Package(
     }
 
     // The server has Swift's libraries in it, and LLVM's linker places the functions that run side by side: less CPU,
-    // fewer pages (docs/decisions/0088). It moves sections, so each function gets its own, in the modules that no library
+    // fewer pages (docs/decisions/0088). It moves sections, so each function gets its own in modules that no library
     // product needs. till-load measures the same code in its own process.
     for target in package.targets {
         switch target.name {

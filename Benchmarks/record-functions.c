@@ -1,8 +1,8 @@
 // Records which functions of a server run after its start. scripts/order-functions loads it into `till serve`
 // (LD_PRELOAD).
 //
-// When the server unmaps the code of its start (CTillProgram), each function gets a breakpoint. A function that reaches it
-// is noted and loses it, so only the first call is slow.
+// When the server unmaps the code of its start (CTillProgram), each function gets a breakpoint. A function that reaches
+// it is noted and loses it, so only the first call is slow.
 //
 // FUNCTION_OFFSETS names a file with the offset of each function in the program, 64 bits each, ascending.
 // FUNCTIONS_RUN names the file to write when the server ends: the offset of each function that ran, a line each.
