@@ -83,15 +83,9 @@ public struct AgedLedger: Sendable {
         try connection.execute(
             """
             INSERT INTO orders (row_id, id, customer_id, product, quantity, status, price, currency, environment, \
-            transaction_id, created_at, updated_at, moves, id_source) SELECT number, randomblob(16), customer_id, ?, \
-            1, 1, 600, 'CNY', ?, id, at - 60000, at, 2, 5 FROM past
+            transaction_id, created_at, updated_at, moves, id_source, reason) SELECT number, randomblob(16), \
+            customer_id, ?, 1, 1, 600, 'CNY', ?, id, at - 60000, at, 2, 5, 'token' FROM past
             """, [.text(product.text), .integer(environment)])
-        try connection.execute(
-            """
-            INSERT INTO order_moves (order_row_id, number, status, at, reason) \
-            SELECT number, 1, 0, at - 60000, 'opened' FROM past UNION ALL \
-            SELECT number, 2, 1, at, 'granted' FROM past ORDER BY 1, 2
-            """, [])
     }
 
     private func writeTransactions(_ connection: any Connection) throws {

@@ -88,6 +88,13 @@ import TillThreads
             change: "INSERT INTO order_moves VALUES (1, 3, 4, 0, ''); UPDATE orders SET status = 4",
             rules: [.orderMoves], part: "completed → failed"),
         Case(change: "DELETE FROM order_moves", rules: [.orderMoves], part: "last move is missing"),
+        Case(change: "UPDATE orders SET reason = 'token'; DELETE FROM order_moves", rules: []),
+        Case(
+            change: "UPDATE orders SET reason = 'token', moves = 3; DELETE FROM order_moves", rules: [.orderMoves],
+            part: "moved 3 times, and 2 moves"),
+        Case(
+            change: "UPDATE orders SET reason = 'refund', status = 6, moves = 2; DELETE FROM order_moves",
+            rules: [.orderMoves], part: "prepared → refunded"),
         Case(change: "UPDATE orders SET transaction_id = 't9'", rules: [.paidOrders], part: "transaction t9"),
         Case(
             change: "UPDATE orders SET transaction_id = NULL, environment = NULL", rules: [.paidOrders],

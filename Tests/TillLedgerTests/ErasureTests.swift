@@ -27,7 +27,8 @@ import TillThreads
                         price: Money(amount: 1, currency: Currency("CNY")), deviceID: DeviceID(device),
                         metadata: #"{"note":"towel of \#(name)"}"#, createdAt: at, updatedAt: at,
                         phoneID: DeviceID("phone-of-\(name)")), reason: "opened")
-                _ = try table.move(stored, along: [.failed], at: at, reason: "card of \(name) refused")
+                let deferred = try table.move(stored, along: [.deferred], at: at, reason: "parents of \(name) asked")
+                _ = try table.move(deferred, along: [.failed], at: at, reason: "card of \(name) refused")
             }
         }
     }

@@ -33,7 +33,7 @@ import TillTestDatabases
                 """, [.id(id)])
         }
         await old.close()
-        let ledger = try open(path, 2)
+        let ledger = try open(path, DatabaseSchema.ledger.migrations.count)
         let (found, matched, indexes) = try await ledger.write { connection in
             let orders = OrderTable(connection)
             func matched(_ device: String) throws -> [OrderID] {

@@ -22,7 +22,7 @@ struct OrderDetail: Sendable {
         let orders = OrderTable(connection)
         guard let stored = try orders.find(id) else { return nil }
         order = stored.order
-        moves = try orders.moves(of: stored.rowID)
+        moves = try orders.moves(of: stored)
         paid = try TransactionTable(connection).price(of: stored.order)
         let all = try TransactionTable(connection).list(orderRowID: stored.rowID)
         transactions = try all.prefix(Self.transactionLimit).map { try TransactionDetail($0, order: id, connection) }

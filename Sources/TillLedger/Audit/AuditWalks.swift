@@ -41,43 +41,64 @@ extension AuditWalk {
         var (found, order) = ([AuditViolation](), MovedOrder?.none)
         _ = try connection.query(
             """
-            SELECT o.row_id, o.id, o.status, m.status AS moved_to FROM orders o LEFT JOIN order_moves m \
-            ON m.order_row_id = o.row_id AND m.order_row_id > ?1 AND m.order_row_id <= ?2 WHERE o.row_id > ?1 AND \
-            o.row_id <= ?2 ORDER BY o.row_id, m.number
+            SELECT o.row_id, o.id, o.status, o.moves, o.reason, m.number, m.status AS moved_to FROM orders o \
+            LEFT JOIN order_moves m ON m.order_row_id = o.row_id AND m.order_row_id > ?1 AND m.order_row_id <= ?2 \
+            WHERE o.row_id > ?1 AND o.row_id <= ?2 ORDER BY o.row_id, m.number
             """, slice.values
         ) { row in
             if order?.rowID != row.integer("row_id") {
                 found += order?.end() ?? []
                 order = MovedOrder(row)
             }
-            found += order?.move(to: row.optionalInteger("moved_to")) ?? []
+            found += order?.read(row.optionalInteger("number"), row.optionalInteger("moved_to")) ?? []
         }
         return found + (order?.end() ?? [])
     }
 
-    /// The history of one order, while its moves are read.
+    /// The history of one order, while its moves are read (`OrderTable` says which of them have a row).
     private struct MovedOrder {
         let rowID: Int64
         private let name: String
         private let status: Int64
+        private let count: Int64
+        private let isLastInOrder: Bool
         private var last: Int64?
+        private var read: Int64 = 0
 
         init(_ row: any Row) {
             rowID = row.integer("row_id")
             name = "order \(UniqueID(bytes: row.blob("id"))?.description ?? "?")"
             status = row.integer("status")
+            count = row.integer("moves")
+            isLastInOrder = !row.isNull("reason")
         }
 
-        mutating func move(to next: Int64?) -> [AuditViolation] {
-            defer { last = next }
-            guard let last, let next else { return [] }
+        mutating func read(_ number: Int64?, _ next: Int64?) -> [AuditViolation] {
+            if read == 0, number != 1, isLastInOrder, count > 1 {
+                _ = move(to: Int64(OrderStatus.prepared.rawValue))
+            }
+            return next.map { move(to: $0) } ?? []
+        }
+
+        private mutating func move(to next: Int64) -> [AuditViolation] {
+            defer { (last, read) = (next, read + 1) }
+            guard let last else { return [] }
             let (from, to) = (OrderStatus(rawValue: Int(last)), OrderStatus(rawValue: Int(next)))
             if let from, let to, from.mayMove(to: to) { return [] }
             let move = "\(from?.name ?? String(last)) → \(to?.name ?? String(next))"
             return [AuditViolation(.orderMoves, name, en: "moved \(move)", zh: "发生了变化 \(move)")]
         }
 
-        func end() -> [AuditViolation] {
+        mutating func end() -> [AuditViolation] {
+            if isLastInOrder {
+                let found = move(to: status)
+                if read == count { return found }
+                return found + [
+                    AuditViolation(
+                        .orderMoves, name, en: "moved \(count) times, and \(read) moves are recorded",
+                        zh: "变化了 \(count) 次，而记录的变化有 \(read) 次")
+                ]
+            }
             guard last != status else { return [] }
             let last = last.map { OrderStatus(rawValue: Int($0))?.name ?? String($0) }
             let now = OrderStatus(rawValue: Int(status))?.name ?? String(status)

@@ -25,6 +25,7 @@ extension CopiedTable {
                 "environment": .integer, "transaction_id": .text, "device": .text, "metadata": .text,
                 "created_at": .integer, "updated_at": .integer, "moves": .integer, "previewed_at": .integer,
                 "previewed_until": .integer, "id_source": .integer, "catalog_version": .integer, "phone": .text,
+                "reason": .text,
             ]),
         CopiedTable(
             "order_moves", key: ["order_row_id", "number"],

@@ -76,15 +76,20 @@ extension ExportSection {
     private static let orderHistory = ExportSection(
         name: "orderHistory", isOfOrders: true,
         rows: """
-            SELECT o.row_id AS position, o.id, m.status, m.at, m.reason FROM orders o JOIN order_moves m \
+            SELECT o.row_id AS position, m.number, o.id, m.status, m.at, m.reason FROM orders o JOIN order_moves m \
             ON m.order_row_id = o.row_id WHERE o.customer_id = ?1 AND o.row_id > ?2 AND o.row_id <= ?3 \
-            ORDER BY o.row_id, m.number
+            UNION ALL SELECT o.row_id, 1, o.id, 0, o.created_at, 'opened' FROM orders o WHERE o.customer_id = ?1 \
+            AND o.row_id > ?2 AND o.row_id <= ?3 AND o.reason IS NOT NULL AND o.moves > 1 AND NOT EXISTS (SELECT 1 \
+            FROM order_moves m WHERE m.order_row_id = o.row_id AND m.number = 1) \
+            UNION ALL SELECT o.row_id, o.moves, o.id, o.status, CASE WHEN o.moves = 1 THEN o.created_at \
+            ELSE o.updated_at END, o.reason FROM orders o WHERE o.customer_id = ?1 AND o.row_id > ?2 \
+            AND o.row_id <= ?3 AND o.reason IS NOT NULL ORDER BY 1, 2
             """,
         members: [
             Member("orderId", "id", .id, of: "orders.id"),
             Member("status", "status", .status, of: "order_moves.status"),
             Member("at", "at", .time, of: "order_moves.at"),
-            Member("reason", "reason", .text, of: "order_moves.reason"),
+            Member("reason", "reason", .text, of: "order_moves.reason orders.reason"),
         ])
 
     private static let transactions = ExportSection(

@@ -89,8 +89,9 @@ struct PersonTable {
     func clear(_ order: ClearableOrder, device: DeviceID?, phone: DeviceID?) throws {
         try connection.write(
             """
-            UPDATE orders SET device = ?1, phone = ?2, metadata = NULL WHERE row_id = ?3 \
-            AND (device IS NOT NULL OR phone IS NOT NULL OR metadata IS NOT NULL)
+            UPDATE orders SET device = ?1, phone = ?2, metadata = NULL, reason = CASE WHEN reason IS NOT NULL \
+            AND status IN (3, 4, 5) THEN '' ELSE reason END WHERE row_id = ?3 AND (device IS NOT NULL \
+            OR phone IS NOT NULL OR metadata IS NOT NULL OR reason <> '' AND status IN (3, 4, 5))
             """, [.optional(device?.text), .optional(phone?.text), .integer(order.rowID)])
         try connection.write(
             """

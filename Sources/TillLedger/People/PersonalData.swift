@@ -104,7 +104,7 @@ package enum PersonalData {
                 id product quantity status price currency environment transaction_id created_at updated_at \
                 previewed_at previewed_until
                 """,
-                .hashed: "device phone", .removed: "metadata",
+                .hashed: "device phone", .removed: "metadata reason",
             ]),
         Table("order_moves", [.none: "order_row_id number", .books: "status at", .removed: "reason"]),
         Table(

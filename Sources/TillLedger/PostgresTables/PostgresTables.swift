@@ -50,6 +50,11 @@ enum PostgresTables {
         SELECT 1;
         """
 
+    /// Null here, as servers of earlier releases go on: all entries are in `order_moves`.
+    static let orderReasons: StaticString = """
+        ALTER TABLE orders ADD COLUMN reason TEXT COLLATE "C";
+        """
+
     static let leases: StaticString = """
         CREATE TABLE leases (
             name TEXT COLLATE "C" PRIMARY KEY,

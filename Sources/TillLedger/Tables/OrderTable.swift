@@ -2,14 +2,20 @@ import TillBilling
 import TillSQL
 
 /// `orders` and `order_moves`.
+///
+/// The last entry of an order's history is the order's own row, with its status, time and `reason`; `order_moves` has
+/// the entries before it, without the first one where that says no more than that the order was opened. If `reason` is
+/// null, `order_moves` has all entries: so PostgreSQL stores them, as servers of earlier releases read them.
 public struct OrderTable {
     private static let columns: Columns = """
         id, customer_id, product, quantity, status, price, currency, environment, transaction_id, device, metadata, \
-        created_at, updated_at, moves, previewed_at, previewed_until, id_source, phone
+        created_at, updated_at, moves, previewed_at, previewed_until, id_source, phone, reason
         """
+    /// The reason of an order's first entry, as an app or a backend opens it.
+    public static let openedReason = "opened"
     // Statements of every purchase, whose texts are put together once.
     private static let inserting: SQL = """
-        INSERT INTO orders (row_id, \(columns), catalog_version) VALUES (\(marks: 20))
+        INSERT INTO orders (row_id, \(columns), catalog_version) VALUES (\(marks: 21))
         """
     private static let insertingMove: SQL = """
         INSERT INTO order_moves (order_row_id, number, status, at, reason) VALUES (\(marks: 5))
@@ -32,6 +38,20 @@ public struct OrderTable {
         public var order: Order
         /// How many entries its history has.
         var moveCount: Int64
+        /// Why it was moved last; nil if `order_moves` has its last entry.
+        var reason: String?
+
+        /// What the order's row says of its history.
+        fileprivate var last: OrderMove? {
+            reason.map {
+                OrderMove(status: order.status, at: moveCount == 1 ? order.createdAt : order.updatedAt, reason: $0)
+            }
+        }
+
+        /// The first entry, if no row says it.
+        fileprivate var opening: OrderMove {
+            OrderMove(status: .prepared, at: order.createdAt, reason: OrderTable.openedReason)
+        }
     }
 
     /// Opens an order: its row and the first entry of its history.
@@ -52,8 +72,10 @@ public struct OrderTable {
                 .optional(order.deviceID?.text), .optional(order.metadata), .instant(order.createdAt),
                 .instant(order.updatedAt), .integer(1),
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
-                .integer(Int64(order.idSource.rawValue)), .optional(order.phoneID?.text), .optional(catalogVersion),
+                .integer(Int64(order.idSource.rawValue)), .optional(order.phoneID?.text),
+                .optional(connection.isShared ? nil : reason), .optional(catalogVersion),
             ])
+        guard connection.isShared else { return Stored(rowID: rowID, order: order, moveCount: 1, reason: reason) }
         try insertMove(rowID, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
         return Stored(rowID: rowID, order: order, moveCount: 1)
     }
@@ -85,15 +107,7 @@ public struct OrderTable {
         _ stored: Stored, along way: [OrderStatus], at: Instant, reason: String, transaction: TransactionID? = nil,
         environment: StoreEnvironment? = nil
     ) throws -> Stored {
-        var moved = stored
-        for status in way {
-            precondition(
-                moved.order.mayMove(to: status),
-                "an order's status only makes legal moves")
-            moved.order.status = status
-            moved.moveCount += 1
-            try insertMove(stored.rowID, moved.moveCount, OrderMove(status: status, at: at, reason: reason))
-        }
+        var moved = try extendHistory(of: stored, by: way, at: at, reason: reason)
         if let transaction, let environment, moved.order.isFree(for: transaction, in: environment) {
             moved.order.transactionID = transaction
             moved.order.environment = environment
@@ -101,50 +115,91 @@ public struct OrderTable {
         moved.order.updatedAt = at
         try connection.write(
             """
-            UPDATE orders SET status = ?1, transaction_id = ?2, environment = ?3, updated_at = ?4, moves = ?5 \
-            WHERE row_id = ?6
+            UPDATE orders SET status = ?1, transaction_id = ?2, environment = ?3, updated_at = ?4, moves = ?5, \
+            reason = ?6 WHERE row_id = ?7
             """,
             [
                 .integer(Int64(moved.order.status.rawValue)), .optional(moved.order.transactionID?.text),
                 moved.order.environment?.column ?? .null, .instant(at), .integer(moved.moveCount),
-                .integer(stored.rowID),
+                .optional(moved.reason), .integer(stored.rowID),
             ])
         return moved
     }
 
-    /// Takes orders back: each is refunded if it may be, and gets an id that no one knows, so that the old one is free.
-    func withdraw(_ all: [(stored: Stored, fresh: OrderID)], at now: Instant, reason: String) throws {
-        for (stored, _) in all {
-            for (index, status) in (stored.order.status.way(to: .refunded) ?? []).enumerated() {
-                try insertMove(
-                    stored.rowID, stored.moveCount + Int64(index) + 1,
-                    OrderMove(status: status, at: now, reason: reason))
+    /// Writes the entries that the order's row will no longer say. The caller writes the row as it is returned.
+    private func extendHistory(
+        of stored: Stored, by way: [OrderStatus], at: Instant, reason: String
+    ) throws -> Stored {
+        var moved = stored
+        // A row that takes a new time without a new status cannot say when its last entry was.
+        if connection.isShared || way.isEmpty { try moveHistory(of: &moved) }
+        for status in way {
+            precondition(
+                moved.order.mayMove(to: status),
+                "an order's status only makes legal moves")
+            if let last = moved.last, moved.moveCount > 1 || last != moved.opening {
+                try insertMove(stored.rowID, moved.moveCount, last)
+            }
+            moved.order.status = status
+            moved.moveCount += 1
+            if connection.isShared {
+                try insertMove(stored.rowID, moved.moveCount, OrderMove(status: status, at: at, reason: reason))
+            } else {
+                moved.reason = reason
+                moved.order.updatedAt = at
             }
         }
-        for (stored, fresh) in all {
-            let way = stored.order.status.way(to: .refunded) ?? []
+        return moved
+    }
+
+    /// Moves all entries into `order_moves`.
+    private func moveHistory(of stored: inout Stored) throws {
+        guard let last = stored.last else { return }
+        if stored.moveCount > 1, try isOpeningLeftOut(of: stored) { try insertMove(stored.rowID, 1, stored.opening) }
+        try insertMove(stored.rowID, stored.moveCount, last)
+        stored.reason = nil
+    }
+
+    private func isOpeningLeftOut(of stored: Stored) throws -> Bool {
+        try connection.first(
+            "SELECT 1 FROM order_moves WHERE order_row_id = ?1 AND number = 1", [.integer(stored.rowID)]
+        ) { _ in true } == nil
+    }
+
+    /// Takes orders back: each is refunded if it may be, and gets an id that no one knows, so that the old one is free.
+    func withdraw(_ all: [(stored: Stored, fresh: OrderID)], at now: Instant, reason: String) throws {
+        let moved = try all.map { stored, fresh in
+            guard let way = stored.order.status.way(to: .refunded) else { return (stored, fresh) }
+            var moved = try extendHistory(of: stored, by: way, at: now, reason: reason)
+            moved.order.updatedAt = now
+            return (moved, fresh)
+        }
+        for (stored, fresh) in moved {
             try connection.write(
                 """
                 UPDATE orders SET id = ?2, transaction_id = NULL, environment = NULL, status = ?3, updated_at = ?4, \
-                moves = ?5 WHERE row_id = ?1
+                moves = ?5, reason = ?6 WHERE row_id = ?1
                 """,
                 [
-                    .integer(stored.rowID), .id(fresh), .integer(Int64((way.last ?? stored.order.status).rawValue)),
-                    .instant(way.isEmpty ? stored.order.updatedAt : now),
-                    .integer(stored.moveCount + Int64(way.count)),
+                    .integer(stored.rowID), .id(fresh), .integer(Int64(stored.order.status.rawValue)),
+                    .instant(stored.order.updatedAt), .integer(stored.moveCount), .optional(stored.reason),
                 ])
         }
     }
 
-    public func moves(of rowID: Int64) throws -> [OrderMove] {
-        try connection.query(
-            "SELECT status, at, reason FROM order_moves WHERE order_row_id = ?1 ORDER BY number", [.integer(rowID)]
+    public func moves(of stored: Stored) throws -> [OrderMove] {
+        var isOpeningLeftOut = stored.reason != nil && stored.moveCount > 1
+        let earlier = try connection.query(
+            "SELECT number, status, at, reason FROM order_moves WHERE order_row_id = ?1 ORDER BY number",
+            [.integer(stored.rowID)]
         ) { row in
             guard let status = OrderStatus(rawValue: Int(row.integer("status"))) else {
                 throw row.unreadable("a status")
             }
+            if row.integer("number") == 1 { isOpeningLeftOut = false }
             return OrderMove(status: status, at: row.instant("at"), reason: row.text("reason"))
         }
+        return (isOpeningLeftOut ? [stored.opening] : []) + earlier + (stored.last.map { [$0] } ?? [])
     }
 
     /// A user's orders and those of the guests merged into the account, newest first, from before a row id; of one
@@ -317,6 +372,6 @@ public struct OrderTable {
                 metadata: row.optionalText("metadata"), createdAt: row.instant("created_at"),
                 updatedAt: row.instant("updated_at"),
                 idSource: source, phoneID: row.optionalText("phone").map(DeviceID.init)),
-            moveCount: row.integer("moves"))
+            moveCount: row.integer("moves"), reason: row.optionalText("reason"))
     }
 }

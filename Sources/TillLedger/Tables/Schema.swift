@@ -19,6 +19,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.shortEvents], [PostgresTables.shortEvents]),
             Schema.migration([Schema.purchasesWithRights], [PostgresTables.purchasesWithRights]),
             Schema.migration([Schema.shortTokens], [PostgresTables.shortTokens]),
+            Schema.migration([Schema.orderReasons], [PostgresTables.orderReasons]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
@@ -82,6 +83,11 @@ public enum Schema {
     /// Changes no table: programs that do not know `ShortToken` must not open the file.
     static let shortTokens: StaticString = """
         SELECT 1;
+        """
+
+    /// Why an order was moved last: on SQLite, its row is the last entry of its history (`OrderTable`).
+    static let orderReasons: StaticString = """
+        ALTER TABLE orders ADD COLUMN reason TEXT;
         """
 
     /// Changes no table: programs that do not know short events (`OutboxTable.Form`) must not open the file.

@@ -9,20 +9,17 @@ enum LedgerLog {
     }
 
     private static func moves(_ connection: any Connection) throws -> [EventLog.Line] {
-        try connection.query(
-            """
-            SELECT m.at, m.status, m.reason, o.id, \(user: "o.customer_id") AS user_id, o.product FROM order_moves m \
-            JOIN orders o ON o.row_id = m.order_row_id ORDER BY m.order_row_id, m.number
-            """, []
-        ) { row in
-            let id = UniqueID(bytes: row.blob("id"))?.description ?? ""
-            let status = OrderStatus(rawValue: Int(row.integer("status")))?.name ?? ""
-            return EventLog.Line(
-                at: Instant(milliseconds: row.integer("at")), who: "ledger",
-                text:
-                    "order \(id) of \(row.text("user_id")) for "
-                    + "\(row.text("product")) is \(status): \(row.text("reason"))",
-                about: ["order \(id)", "user \(row.text("user_id"))"])
+        let orders = OrderTable(connection)
+        return try orders.list(status: nil, before: .max, limit: .max).reversed().flatMap { stored in
+            let order = stored.order
+            return try orders.moves(of: stored).map { move in
+                EventLog.Line(
+                    at: move.at, who: "ledger",
+                    text:
+                        "order \(order.id) of \(order.userID.text) for \(order.productID.text) is "
+                        + "\(move.status.name): \(move.reason)",
+                    about: ["order \(order.id)", "user \(order.userID.text)"])
+            }
         }
     }
 

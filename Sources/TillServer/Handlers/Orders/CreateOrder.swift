@@ -51,7 +51,7 @@ extension Server {
             try CustomerTable(connection).requireUnmerged(buyer)
             if !isRecorded { try CustomerTable(connection).record(buyer, as: kind, under: terms, at: now) }
             try check(chosen, of: buyer, connection)
-            let stored = try orders.insert(order, reason: "opened", catalogVersion: version)
+            let stored = try orders.insert(order, reason: OrderTable.openedReason, catalogVersion: version)
             try ledger.intake.processor.release(paidUnder: order.id, inputs.begin(), connection)
             let opened = try orders.find(order.id) ?? stored
             return (try OrderView(opened, connection), true)
@@ -133,7 +133,7 @@ struct OrderView: Sendable {
 
     init(_ stored: OrderTable.Stored, _ connection: any Connection) throws {
         order = stored.order
-        moves = try OrderTable(connection).moves(of: stored.rowID)
+        moves = try OrderTable(connection).moves(of: stored)
         paid = try TransactionTable(connection).price(of: stored.order)
     }
 
