@@ -141,6 +141,21 @@ struct OriginalDeliveryTests {
         await world.remove()
     }
 
+    @Test("A request that is declined before the app has first asked for changes fails its payment")
+    func declinedAtOnce() async throws {
+        let (world, cable) = (try await StoreKitWorld(), StoreKitCable())
+        let device = try world.launch(cable: cable, sheet: .ask)
+        try await device.session.signedIn()
+        cable.set { $0.path.hasSuffix("/news") ? .losesRequest : .passes }
+        let listener = device.observed()
+        device.pay("points60")
+        await eventually("it waits") { listener.last(.deferred) != nil }
+        await world.ask(.post, "/emulator/transactions/\(listener.transactions.last?.number ?? "")/decline")
+        cable.mend()
+        await listener.receives(["points60 purchasing", "points60 deferred", "points60 failed 2"])
+        await world.remove()
+    }
+
     @Test("Two requests for the same product are one: after the approval one is paid and the other is removed")
     func merged() async throws {
         let world = try await StoreKitWorld()

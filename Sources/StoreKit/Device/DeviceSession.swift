@@ -32,6 +32,8 @@ actor DeviceSession {
     nonisolated let known = LatestUpdate()
     private var verifier: DeviceVerification?
 
+    /// The last change before this process signed in.
+    private var start: Int64?
     // The result of the last poll.
     private var position: Int64?
     private var storefront: StorefrontResponse?
@@ -82,6 +84,7 @@ actor DeviceSession {
                 root: try await client.root(), bundleID: client.bundleID, deviceID: update.deviceVerificationId)
         else { throw .unreadable(status: 200) }
         verifier = made
+        start = update.position
         learn(update)
         return made
     }
@@ -254,13 +257,15 @@ actor DeviceSession {
         // The result may contain a purchase that was answered in the meantime and is not yet known as our own, so poll
         // again.
         guard purchasesUnderWay == 0, made == purchasesMade else { return false }
-        // An observer that receives a revocation must find the receipt renewed (facts/storekit-client A1).
-        if update.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
+        // What is unfinished now is delivered as the launch. A request that was declined meanwhile is not unfinished.
+        let changed = update.changed.filter { !isLaunch || $0.state == .declined }
+        // An observer that receives a revocation must find the receipt renewed (facts/storekit-client A1).
+        if changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         learn(update)
         position = update.position
         if isLaunch { notify(.launched) }
-        for transaction in update.changed where !isOwn(transaction) { notify(.transaction(transaction)) }
+        for transaction in changed where !isOwn(transaction) { notify(.transaction(transaction)) }
         if storefront != update.storefront { notify(.storefront(update.storefront)) }
         storefront = update.storefront
         if let subscriptionVersion, subscriptionVersion != update.subscriptionVersion { notify(.subscriptions) }
@@ -272,7 +277,7 @@ actor DeviceSession {
 
     private func fetchUpdate() async throws(EmulatorClientError) -> DeviceUpdateResponse {
         try await signedIn()
-        return try await client.update(after: position)
+        return try await client.update(after: position ?? start)
     }
 
     /// The transactions that were unfinished at launch, returned once, to the first listener. Purchases of this process
