@@ -20,7 +20,6 @@ extension DatabaseSchema {
             Schema.migration([Schema.purchasesWithRights], [PostgresTables.purchasesWithRights]),
             Schema.migration([Schema.shortTokens], [PostgresTables.shortTokens]),
             Schema.migration([Schema.orderReasons], [PostgresTables.orderReasons]),
-            Schema.migration([Schema.listedWhenInserted], [PostgresTables.listedWhenInserted]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
