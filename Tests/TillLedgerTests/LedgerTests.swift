@@ -50,49 +50,6 @@ import TillTestDatabases
     }
 
     @Test(
-        "An order goes on with its history, in whichever of its two forms an earlier program stored it (L6)",
-        arguments: LedgerDatabase.each, [false, true])
-    func orderHistory(_ database: LedgerDatabase, isLastInOrder: Bool) async throws {
-        try await withLedger(on: database) { ledger in
-            let opened = order(1)
-            try await ledger.write { connection in
-                let orders = OrderTable(connection)
-                let stored = try orders.insert(opened, reason: OrderTable.openedReason)
-                try connection.write("DELETE FROM order_moves", [])
-                let time = SQLValue.integer(opened.createdAt.milliseconds)
-                if isLastInOrder {
-                    try connection.write("UPDATE orders SET status = 1, moves = 2, reason = 'token'", [])
-                } else {
-                    try connection.write(
-                        "INSERT INTO order_moves VALUES (?1, 1, 0, ?2, 'opened'), (?1, 2, 1, ?2, 'token')",
-                        [.integer(stored.rowID), time])
-                    try connection.write("UPDATE orders SET status = 1, moves = 2, reason = NULL", [])
-                }
-            }
-            func move(_ way: [OrderStatus], _ reason: String, after seconds: Int64) async throws -> [OrderMove] {
-                try await ledger.write { connection in
-                    let orders = OrderTable(connection)
-                    let stored = try #require(try orders.find(opened.id))
-                    let moved = try orders.move(
-                        stored, along: way, at: at.adding(seconds: seconds), reason: reason)
-                    let moves = try orders.moves(of: moved)
-                    let found = try #require(try orders.find(opened.id))
-                    #expect(try orders.moves(of: found) == moves)
-                    #expect(try LedgerAudit.violations(connection).filter { $0.rule == .orderMoves }.isEmpty)
-                    return moves
-                }
-            }
-            var moves = try await move([], "", after: 1)
-            #expect(moves.map(\.status) == [.prepared, .completed])
-            moves = try await move([.refunded], "revoked_by_apple", after: 2)
-            #expect(moves.map(\.reason) == ["opened", "token", "revoked_by_apple"])
-            moves = try await move([.completed], "refund_reversed", after: 3)
-            #expect(moves.map(\.status) == [.prepared, .completed, .refunded, .completed])
-            #expect(moves.map(\.at) == [0, 0, 2, 3].map { at.adding(seconds: $0) })
-        }
-    }
-
-    @Test(
         "A second grant for the same transaction is refused by the database itself (O8, invariant 1)",
         arguments: LedgerDatabase.each)
     func oneGrant(_ database: LedgerDatabase) async throws {

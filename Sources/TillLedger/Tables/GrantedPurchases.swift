@@ -8,7 +8,8 @@ public struct GrantedPurchases {
         t.row_id, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, t.offer_type, \
         g.entitlement, o.product AS order_product, o.quantity AS order_quantity, o.device, \
         CASE WHEN o.previewed_at IS NULL OR o.status IN (3, 4) OR EXISTS (SELECT 1 FROM order_moves m \
-        WHERE m.order_row_id = o.row_id AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END AS previewed_at, o.catalog_version
+        WHERE m.order_row_id = o.row_id AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END AS previewed_at, \
+        o.catalog_version
         """
 
     private let connection: any Connection

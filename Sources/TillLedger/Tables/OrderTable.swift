@@ -1,6 +1,13 @@
 import TillBilling
 import TillSQL
 
+extension Schema {
+    /// Why an order was moved last: on SQLite, its row is the last entry of its history.
+    static let orderReasons: StaticString = """
+        ALTER TABLE orders ADD COLUMN reason TEXT;
+        """
+}
+
 /// `orders` and `order_moves`.
 ///
 /// The last entry of an order's history is the order's own row, with its status, time and `reason`; `order_moves` has

@@ -23,10 +23,8 @@ public struct OutboxTable {
         """
 
     /// With one writer at a time, the position comes with the row, unless earlier events still wait for theirs.
-    /// A statement of one row: SQLite keeps no copies of the pages that it changes.
     private static let placingNew: SQL = """
-        INSERT OR IGNORE INTO event_positions (event_row_id) VALUES (CASE WHEN NOT EXISTS (SELECT 1 FROM \
-        unplaced_events) THEN ?1 END)
+        INSERT INTO event_positions (event_row_id) SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM unplaced_events)
         """
 
     private let connection: any Connection

@@ -85,11 +85,6 @@ public enum Schema {
         SELECT 1;
         """
 
-    /// Why an order was moved last: on SQLite, its row is the last entry of its history (`OrderTable`).
-    static let orderReasons: StaticString = """
-        ALTER TABLE orders ADD COLUMN reason TEXT;
-        """
-
     /// Changes no table: programs that do not know short events (`OutboxTable.Form`) must not open the file.
     static let shortEvents: StaticString = """
         SELECT 1;
