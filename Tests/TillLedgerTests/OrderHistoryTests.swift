@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillJSON
 import TillSQL
 import TillTestDatabases
 
@@ -46,6 +47,13 @@ import TillTestDatabases
                     let found = try #require(try orders.find(opened.id))
                     #expect(try orders.moves(of: found) == moves)
                     #expect(try LedgerAudit.violations(connection).filter { $0.rule == .orderMoves }.isEmpty)
+                    let section = try #require(ExportSection.all.first { $0.name == "orderHistory" })
+                    let customer = try CustomerTable(connection).id(of: opened.userID, at: at)
+                    let exported = try connection.query(
+                        section.rows, [.integer(customer), .integer(0), .integer(.max)], section.item)
+                    #expect(exported.map { $0["status"]?.string } == moves.map(\.status.name))
+                    #expect(exported.map { $0["reason"]?.string } == moves.map(\.reason))
+                    #expect(exported.map { $0["at"]?.string } == moves.map(\.at.rfc3339))
                     return moves
                 }
             }
