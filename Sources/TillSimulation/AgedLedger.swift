@@ -103,11 +103,6 @@ public struct AgedLedger: Sendable {
                 "INSERT INTO proofs (transaction_row_id, kind, body) SELECT number, 1, randomblob(?) FROM past",
                 [.integer(Self.proofBytes)])
         }
-        try connection.execute(
-            """
-            INSERT INTO evidence (transaction_row_id, at, decision, ground, source, caller_kind, caller_customer_id) \
-            SELECT number, at, 'granted', 'token', 'client', 'user', customer_id FROM past
-            """, [])
     }
 
     /// What Apple would have signed, without a valid signature.
@@ -151,8 +146,8 @@ public struct AgedLedger: Sendable {
     private func writeGrants(_ connection: any Connection) throws {
         try connection.execute(
             """
-            INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, at) SELECT number, \
-            randomblob(16), number, customer_id, at FROM past
+            INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, at, decision) SELECT number, \
+            randomblob(16), number, customer_id, at, 1 FROM past
             """, [])
         try connection.execute(
             """

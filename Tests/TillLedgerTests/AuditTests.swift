@@ -36,6 +36,12 @@ import TillThreads
         INSERT INTO evidence (row_id, transaction_row_id, at, decision, ground, source, caller_kind)
         """
 
+    /// The decision is in the row of the grant, and nowhere else.
+    private static let plain = """
+        DROP TRIGGER evidence_is_never_deleted; DELETE FROM evidence; DROP TRIGGER grants_are_never_edited;
+        UPDATE grants SET decision = 5
+        """
+
     private static func transfer(_ row: Int, _ kind: String, reverses: String) -> String {
         """
         INSERT INTO transfers (row_id, id, kind, from_customer_id, to_customer_id, reason, caller_kind, reverses, at)
@@ -105,6 +111,14 @@ import TillThreads
         Case(
             change: second + " VALUES (2, 1, 0, 'granted', 'token', 'app', 'apple')", rules: [.grantedOnce],
             part: "granted twice"),
+        Case(change: plain, rules: []),
+        Case(change: plain + "; UPDATE transactions SET state = 3", rules: [.states], part: "about it is granted"),
+        Case(
+            change: plain + "; " + second + " VALUES (2, 1, 0, 'granted', 'token', 'app', 'apple')",
+            rules: [.grantedOnce], part: "granted twice"),
+        Case(
+            change: plain + "; " + second + " VALUES (2, 1, 0, 'quarantined', 'r', 'app', 'apple')", rules: [.states],
+            part: "about it is quarantined"),
         Case(
             change: second + """
                  VALUES (2, 1, 0, 'quarantined', 'r', 'app', 'apple'), (3, 1, 0, 'granted', 'token', 'app', 'apple')

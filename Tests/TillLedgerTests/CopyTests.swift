@@ -13,7 +13,7 @@ struct CopyTests {
 
     /// Triggers write `purchases_with_rights` when the transactions are copied.
     private static let notCopied: Set<String> = [
-        "commit_marks", "heartbeat", "leases", "purchases_with_rights", "schema_backfills",
+        "commit_marks", "grant_decisions", "heartbeat", "leases", "purchases_with_rights", "schema_backfills",
         "schema_identity", "schema_migrations",
     ]
 

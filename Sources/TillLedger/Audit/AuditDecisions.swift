@@ -11,9 +11,9 @@ extension AuditWalk {
         var (found, transaction) = ([AuditViolation](), DecidedTransaction?.none)
         _ = try connection.query(
             """
-            SELECT t.row_id, t.id, t.state, g.transaction_row_id AS granted, coalesce(p.transaction_row_id, \
-            c.transaction_row_id) AS proven, e.decision, e.ground FROM transactions t LEFT JOIN grants g ON \
-            g.transaction_row_id = t.row_id AND g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 LEFT JOIN \
+            SELECT t.row_id, t.id, t.state, g.transaction_row_id AS granted, g.decision AS grant_decision, \
+            coalesce(p.transaction_row_id, c.transaction_row_id) AS proven, e.decision, e.ground FROM transactions t \
+            LEFT JOIN grants g ON g.transaction_row_id = t.row_id AND g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 LEFT JOIN \
             proofs p ON p.transaction_row_id = t.row_id AND p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 \
             LEFT JOIN compressed_proofs c ON c.transaction_row_id = t.row_id AND c.transaction_row_id > ?1 AND \
             c.transaction_row_id <= ?2 LEFT JOIN evidence e ON e.transaction_row_id = t.row_id AND \
@@ -46,6 +46,9 @@ extension AuditWalk {
             state = row.integer("state")
             hasGrant = row.optionalInteger("granted") != nil
             hasProof = row.optionalInteger("proven") != nil
+            // The decision that the grant's row says comes before all others.
+            guard row.optionalInteger("grant_decision") != nil else { return }
+            (isGranted, wasGranted, decision) = (true, true, "granted")
         }
 
         mutating func decide(_ row: any Row) {

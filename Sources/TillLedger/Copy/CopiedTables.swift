@@ -64,7 +64,8 @@ extension CopiedTable {
             "grants", key: ["transaction_row_id"],
             [
                 "transaction_row_id": .integer, "id": .blob, "order_row_id": .integer, "customer_id": .integer,
-                "entitlement": .text, "catalog_version": .integer, "at": .integer,
+                "entitlement": .text, "catalog_version": .integer, "at": .integer, "decision": .integer,
+                "caller_key": .text,
             ]),
         CopiedTable(
             "notifications", key: ["row_id"],

@@ -121,9 +121,10 @@ package enum PersonalData {
         Table(
             "grants",
             [
-                .none: "transaction_row_id order_row_id catalog_version", .customer: "customer_id",
-                .books: "id entitlement at",
+                .none: "transaction_row_id order_row_id catalog_version decision", .customer: "customer_id",
+                .books: "id entitlement at", .notes: "caller_key",
             ]),
+        Table("grant_decisions", [.none: "number ground source caller_kind"]),
         Table(
             "evidence",
             [

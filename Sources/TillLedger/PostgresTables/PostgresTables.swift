@@ -55,6 +55,25 @@ enum PostgresTables {
         ALTER TABLE orders ADD COLUMN reason TEXT COLLATE "C";
         """
 
+    /// `grants.decision` is null here, as servers of earlier releases go on: `evidence` has all decisions.
+    static let grantDecisions: StaticString = """
+        CREATE TABLE grant_decisions (
+            number BIGINT PRIMARY KEY,
+            ground TEXT COLLATE "C" NOT NULL,
+            source TEXT COLLATE "C" NOT NULL,
+            caller_kind TEXT COLLATE "C" NOT NULL
+        );
+        INSERT INTO grant_decisions (number, ground, source, caller_kind) VALUES
+            (1, 'token', 'app', 'user'), (2, 'token', 'app', 'key'), (3, 'token', 'restore', 'user'),
+            (4, 'token', 'restore', 'key'), (5, 'token', 'notification', 'apple'),
+            (6, 'token', 'reconciliation', 'apple'), (7, 'account_token', 'app', 'user'),
+            (8, 'account_token', 'app', 'key'), (9, 'account_token', 'restore', 'user'),
+            (10, 'account_token', 'restore', 'key'), (11, 'account_token', 'notification', 'apple'),
+            (12, 'account_token', 'reconciliation', 'apple');
+        ALTER TABLE grants ADD COLUMN decision BIGINT REFERENCES grant_decisions (number);
+        ALTER TABLE grants ADD COLUMN caller_key TEXT COLLATE "C";
+        """
+
     static let leases: StaticString = """
         CREATE TABLE leases (
             name TEXT COLLATE "C" PRIMARY KEY,

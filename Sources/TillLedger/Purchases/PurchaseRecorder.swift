@@ -142,9 +142,13 @@ final class PurchaseRecorder {
             "points go to the owner, in the environment that was paid in (invariants 1 and 7)")
         let rowID = try record(.granted, quarantine: nil, orderRowID: target.rowID)
         let customer = try context.number(of: owner.user) ?? CustomerTable(connection).id(of: owner.user, at: now)
+        // A match by a signed token needs no detail; other matches record what was ruled out.
+        let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
+        let isPlain = needsNoDetail && stored == nil && !connection.isShared
+        let plain = isPlain ? GrantDecision(match, from: origin, owner: owner.user) : nil
         try GrantTable(connection).insert(
             grant, transaction: rowID, orderRowID: target.rowID, catalogVersion: terms.catalogs.number,
-            customer: customer)
+            customer: customer, decision: plain)
         for posting in postings { try ledger.post(posting, grant: rowID, customer: customer) }
         if owner.user != target.order.userID || match == .claim {
             try grantOwners.set(owner.user, ownedGrant(rowID))
@@ -153,9 +157,11 @@ final class PurchaseRecorder {
         if !origin.isImport {
             try tasks.repairToken(transaction, rowID, order: target.order.id, foundBy: match)
         }
-        // A match by a signed token needs no detail; other matches record what was ruled out.
-        let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
-        try note(rowID, "granted", ground: match.rawValue, detail: needsNoDetail ? nil : explanation)
+        if plain == nil {
+            try note(rowID, "granted", ground: match.rawValue, detail: needsNoDetail ? nil : explanation)
+        } else {
+            try noteUnknownRevocation(rowID)
+        }
         if let ground = owner.ground { try note(rowID, "succeeded", ground: ground.rawValue) }
         try recordGrant(grant, rowID, customer)
         return grant
@@ -313,17 +319,21 @@ final class PurchaseRecorder {
     }
 
     func note(_ rowID: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
-        var notes = [(decision, ground, detail)]
-        if proof.isRevocationUnknown {
-            notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil))
-        }
-        for (decision, ground, detail) in notes {
-            try evidence.insert(
-                transaction: rowID,
-                EvidenceTable.Entry(
-                    at: now, decision: decision, ground: ground, source: origin.source.rawValue,
-                    caller: origin.callerName, detail: detail))
-        }
+        try insertNote(rowID, decision, ground: ground, detail: detail)
+        try noteUnknownRevocation(rowID)
+    }
+
+    private func noteUnknownRevocation(_ rowID: Int64) throws {
+        guard proof.isRevocationUnknown else { return }
+        try insertNote(rowID, Refusal.revocationUnknown.rawValue, ground: "accepted_on_signature", detail: nil)
+    }
+
+    private func insertNote(_ rowID: Int64, _ decision: String, ground: String, detail: String?) throws {
+        try evidence.insert(
+            transaction: rowID,
+            EvidenceTable.Entry(
+                at: now, decision: decision, ground: ground, source: origin.source.rawValue,
+                caller: origin.callerName, detail: detail))
     }
 
     /// - Parameters:

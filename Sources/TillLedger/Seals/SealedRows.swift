@@ -25,18 +25,30 @@ extension SealedStream {
 
     /// Further rows that belong to a row, in the order of `position`.
     var parts: [SQL] {
-        guard self == .transfers else { return [] }
-        return [
-            """
-            SELECT transfer_row_id AS position, grant_row_id FROM transfer_items WHERE transfer_row_id >= ?1 AND \
-            transfer_row_id <= ?2 ORDER BY transfer_row_id, grant_row_id
-            """,
-            """
-            SELECT transfer_row_id AS position, environment, currency, amount FROM transfer_points WHERE \
-            transfer_row_id >= ?1 AND transfer_row_id <= ?2 ORDER BY transfer_row_id, environment, currency
-            """,
-        ]
+        switch self {
+        case .transactions: [Self.plainGrants]
+        case .transfers:
+            [
+                """
+                SELECT transfer_row_id AS position, grant_row_id FROM transfer_items WHERE transfer_row_id >= ?1 AND \
+                transfer_row_id <= ?2 ORDER BY transfer_row_id, grant_row_id
+                """,
+                """
+                SELECT transfer_row_id AS position, environment, currency, amount FROM transfer_points WHERE \
+                transfer_row_id >= ?1 AND transfer_row_id <= ?2 ORDER BY transfer_row_id, environment, currency
+                """,
+            ]
+        default: []
+        }
     }
+
+    /// A grant that says its decision itself was made in the commit that recorded the transaction.
+    private static let plainGrants: SQL = """
+        SELECT g.transaction_row_id AS position, g.id, g.order_row_id, g.customer_id, g.entitlement, \
+        g.catalog_version, g.at, d.ground, d.source, d.caller_kind, g.caller_key FROM grants g LEFT JOIN \
+        grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id >= ?1 AND g.transaction_row_id <= ?2 \
+        AND g.decision IS NOT NULL ORDER BY g.transaction_row_id
+        """
 
     /// The last id of every table.
     static func ends(_ connection: any Connection) throws -> [SealedStream: Int64] {
@@ -76,7 +88,7 @@ extension SealedStream {
         SELECT row_id AS position, app_id, environment, id, original_id, product, quantity, purchased_at, \
         received_at FROM transactions WHERE row_id >= ?1 AND row_id <= ?2 ORDER BY row_id
         """
-    /// A grant is sealed with the decision that made it.
+    /// A grant is sealed with the row of the decision that made it.
     private static let evidenceRows: SQL = """
         SELECT e.row_id AS position, e.transaction_row_id, e.at, e.decision, e.ground, e.source, e.caller_kind, \
         e.caller_customer_id, e.caller_key, e.detail, g.id, g.order_row_id, g.customer_id, g.entitlement, \

@@ -2,7 +2,7 @@ import TillBilling
 import TillSQL
 
 /// `evidence`: every decision that changed something, with its ground, its source and its caller. Never edited, never
-/// deleted.
+/// deleted. The row of a plain grant says its decision itself (`GrantDecision`).
 public struct EvidenceTable {
     private static let columns: Columns = "at, decision, ground, source, detail"
     private static let inserting: SQL = """
@@ -86,13 +86,15 @@ public struct EvidenceTable {
         ) { $0.integer("count") } ?? 0
     }
 
-    /// The newest two hundred, oldest first.
+    /// The newest two hundred, oldest first, behind the decision that the grant's row says.
     public func list(transaction rowID: Int64) throws -> [Entry] {
         try connection.query(
             """
-            SELECT \(Self.columns), \(caller: "newest") FROM (SELECT row_id, \(Self.columns), \(CallerColumns.names) \
-            FROM evidence WHERE transaction_row_id = ?1 ORDER BY row_id DESC LIMIT 200) AS newest \
-            ORDER BY row_id
+            SELECT \(Self.columns), \(caller: "found") FROM (SELECT 0 AS position, \(GrantDecision.columns) FROM grants g JOIN \
+            grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id = ?1 UNION ALL SELECT row_id, at, \
+            decision, ground, source, detail, \(CallerColumns.names) FROM (SELECT row_id, \(Self.columns), \
+            \(CallerColumns.names) FROM evidence WHERE transaction_row_id = ?1 ORDER BY row_id DESC LIMIT 200) AS newest) \
+            AS found ORDER BY position
             """, [.integer(rowID)]
         ) { row in
             Entry(

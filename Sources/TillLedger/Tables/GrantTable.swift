@@ -5,8 +5,8 @@ import TillSQL
 /// key. Never edited.
 public struct GrantTable {
     private static let inserting: SQL = """
-        INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, catalog_version) \
-        VALUES (\(marks: 7))
+        INSERT INTO grants (transaction_row_id, id, order_row_id, customer_id, entitlement, at, catalog_version, \
+        decision, caller_key) VALUES (\(marks: 9))
         """
 
     private let connection: any Connection
@@ -15,9 +15,10 @@ public struct GrantTable {
     /// - Parameters:
     ///   - catalogVersion: the catalogue that defines what it grants.
     ///   - customer: the number of the grant's user, if it is known.
-    public func insert(
+    ///   - decision: the decision that made it, unless `evidence` has it.
+    func insert(
         _ grant: Grant, transaction rowID: Int64, orderRowID: Int64, catalogVersion: Int64? = nil,
-        customer: Int64? = nil
+        customer: Int64? = nil, decision: GrantDecision? = nil
     ) throws {
         try connection.write(
             Self.inserting,
@@ -25,6 +26,7 @@ public struct GrantTable {
                 .integer(rowID), .id(grant.id), .integer(orderRowID),
                 .optional(try customer ?? CustomerTable(connection).number(of: grant.userID)),
                 .optional(grant.entitlement), .instant(grant.at), .optional(catalogVersion),
+                .optional(decision?.number), .optional(decision?.callerKey),
             ])
     }
 

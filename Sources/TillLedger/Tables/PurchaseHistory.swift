@@ -3,8 +3,8 @@ import TillSQL
 
 extension Schema {
     /// Whose order paid for a transaction that may give a right, so that a customer's rights are read without their
-    /// other orders. A row is only a hint: what it says is checked in the tables. Triggers write it, so that servers of
-    /// the release before list their transactions too; a purchase of points writes nothing.
+    /// other orders. A row is only a hint: what it says is checked in the tables. Triggers write it; of those,
+    /// `listedWhenInserted` drops one. A purchase of points writes nothing.
     static let purchasesWithRights: StaticString = """
         CREATE TABLE purchases_with_rights (
             customer_id INTEGER NOT NULL,

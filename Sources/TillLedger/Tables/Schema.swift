@@ -20,6 +20,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.purchasesWithRights], [PostgresTables.purchasesWithRights]),
             Schema.migration([Schema.shortTokens], [PostgresTables.shortTokens]),
             Schema.migration([Schema.orderReasons], [PostgresTables.orderReasons]),
+            Schema.migration([Schema.grantDecisions], [PostgresTables.grantDecisions]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

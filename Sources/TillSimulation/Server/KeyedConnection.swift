@@ -86,6 +86,8 @@ final class GuardedTables: @unchecked Sendable {
         "evidence": [],
         "foreign_notifications": ["notification"],
         "grants": ["chain"],
+        // Written by a migration alone.
+        "grant_decisions": [],
         "heartbeat": ["ledger"],
         "grant_owners": ["chain"],
         "idempotency_keys": ["idempotency"],

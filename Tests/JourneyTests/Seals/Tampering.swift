@@ -18,7 +18,9 @@ struct Tampering {
         "orders": ["id", "customer_id", "product", "quantity", "price", "currency", "created_at", "id_source"],
         "transactions": ["environment", "id", "original_id", "product", "quantity", "purchased_at", "received_at"],
         "evidence": ["transaction_row_id", "at", "decision", "ground", "source", "caller_key", "detail"],
-        "grants": ["id", "order_row_id", "customer_id", "entitlement", "catalog_version", "at"],
+        "grants": [
+            "id", "order_row_id", "customer_id", "entitlement", "catalog_version", "at", "decision", "caller_key",
+        ],
         "postings": [
             "environment", "customer_id", "contra", "currency", "amount", "kind", "reference", "at", "reason",
             "caller_key",
