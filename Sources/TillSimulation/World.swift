@@ -232,7 +232,7 @@ final class SimulatedWorld: @unchecked Sendable {
                 }
             })
         return ServerHost(
-            parts, terms, files: databases.ledger,
+            parts, terms, files: databases.ledger(hasSeveralWriters: parts.hasSeveralWriters),
             watch: ServerHost.Watch(
                 isOpened: { ledger in
                     await auditor.checkFinishes(ledger)

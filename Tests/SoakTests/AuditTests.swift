@@ -136,8 +136,8 @@ struct AuditTests {
             try connection.execute(
                 """
                 INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, token, \
-                purchased_at, signed_at, state, order_row_id, received_at) \
-                VALUES (?1, 2, ?2, ?2, ?3, 1, ?4, 1000, 1000, 1, ?1, 1000)
+                purchased_at, signed_at, state, order_row_id, received_at, type) \
+                VALUES (?1, 2, ?2, ?2, ?3, 1, ?4, 1000, 1000, 1, ?1, 1000, 1)
                 """, [key, id, .text(product), order])
             try connection.execute(
                 "INSERT INTO proofs (transaction_row_id, kind, body) VALUES (?1, 1, ?2)", [key, order])

@@ -5,7 +5,7 @@ import TillTestDatabases
 
 @testable import TillLedger
 
-/// Migrations 111 and 113.
+/// Migrations 111, 113 and 117.
 @Suite("The list of what may give a right") struct RightsIndexTests {
     @Test("A customer's rights are read by the list, and none of their other orders are gone through")
     func plan() async throws {
@@ -55,13 +55,20 @@ import TillTestDatabases
                         created_at, updated_at, moves, id_source) VALUES (?1, ?2, ?1, 'p', 1, 0, 1, 'CNY', 7, 7, 0, 1)
                         """, [.integer(customer), .blob([UInt8](repeating: UInt8(customer), count: 16))])
                 }
-                func insert(_ row: Int64, type: SQLValue, order: SQLValue) throws {
-                    try connection.execute(
-                        """
-                        INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, \
-                        purchased_at, signed_at, state, received_at, type, order_row_id) VALUES (?1, 2, ?2, ?2, 'p', \
-                        1, 7, 7, 1, 7, ?3, ?4)
-                        """, [.integer(row), .text("t\(row)"), type, order])
+                func insert(
+                    _ number: Int, _ type: ProductType?, order: Int64?, _ state: RecordedTransaction.State = .granted
+                ) throws -> Int64 {
+                    try TransactionTable(connection).insert(
+                        PaidTransaction(
+                            id: TransactionID("t\(number)"), originalID: TransactionID("t\(number)"),
+                            productID: ProductID("p"), quantity: 1, environment: .sandbox, token: nil,
+                            purchasedAt: Instant(milliseconds: 7), signedAt: Instant(milliseconds: 7), revokedAt: nil,
+                            isRenewal: false, isFromReceipt: false, price: nil, terms: TransactionTerms(type: type)),
+                        state: state, quarantine: state == .quarantined ? .unknownToken : nil, orderRowID: order,
+                        at: Instant(milliseconds: 7))
+                }
+                func change(_ row: Int64, _ statement: SQL) throws {
+                    try connection.execute(statement, [.integer(row)])
                 }
                 // Names the transactions too: the driver of PostgreSQL remembers what it has read of other tables.
                 func listed() throws -> [Int64] {
@@ -72,23 +79,24 @@ import TillTestDatabases
                         """, []
                     ) { $0.integer("transaction_row_id") }
                 }
-                try insert(1, type: .integer(1), order: .integer(1))
+                let points = try insert(1, .consumable, order: 1)
                 #expect(try listed() == [])
-                try insert(2, type: .integer(3), order: .integer(1))
-                try insert(3, type: .null, order: .integer(1))
-                try insert(4, type: .integer(2), order: .null)
-                #expect(try listed() == [2, 3])
-                try connection.execute("UPDATE transactions SET order_row_id = 1 WHERE row_id = 4", [])
-                #expect(try listed() == [2, 3, 4])
-                try connection.execute("UPDATE transactions SET state = 3 WHERE row_id = 1", [])
-                #expect(try listed() == [1, 2, 3, 4])
-                try insert(5, type: .integer(1), order: .integer(2))
-                try connection.execute("UPDATE transactions SET order_row_id = 1 WHERE row_id = 5", [])
-                #expect(try listed() == [1, 2, 3, 4])
-                try connection.execute("UPDATE transactions SET type = 2 WHERE row_id = 5", [])
-                #expect(try listed() == [1, 2, 3, 4, 5])
-                try connection.execute("UPDATE transactions SET state = 1 WHERE row_id = 1", [])
-                #expect(try listed() == [1, 2, 3, 4, 5])
+                let (plan, unknown) = (try insert(2, .autoRenewable, order: 1), try insert(3, nil, order: 1))
+                let linked = try insert(4, .nonConsumable, order: nil, .quarantined)
+                #expect(try listed() == [plan, unknown])
+                try change(linked, "UPDATE transactions SET order_row_id = 1 WHERE row_id = ?1")
+                #expect(try listed() == [plan, unknown, linked])
+                try change(points, "UPDATE transactions SET state = 3 WHERE row_id = ?1")
+                #expect(try listed() == [points, plan, unknown, linked])
+                let other = try insert(5, .consumable, order: 2)
+                try change(other, "UPDATE transactions SET order_row_id = 1 WHERE row_id = ?1")
+                #expect(try listed() == [points, plan, unknown, linked])
+                try change(other, "UPDATE transactions SET type = 2 WHERE row_id = ?1")
+                #expect(try listed() == [points, plan, unknown, linked, other])
+                try change(points, "UPDATE transactions SET state = 1 WHERE row_id = ?1")
+                #expect(try listed() == [points, plan, unknown, linked, other])
+                let revoked = try insert(6, .consumable, order: 1, .revoked)
+                #expect(try listed() == [points, plan, unknown, linked, other, revoked])
             }
         }
     }

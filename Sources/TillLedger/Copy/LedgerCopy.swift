@@ -65,6 +65,7 @@ package struct LedgerCopy: Sendable {
         for table in tables where table.hasLaterReferences { try await addLaterReferences(of: table) }
         let rows = try await verify()
         try await target.write(locking: [.ledger("copy")]) { [tables] connection in
+            try PurchasesWithRights(connection)?.addAll()
             let numbers = try tables.compactMap { table in
                 try table.lastNumber(connection).map { (table: table, lastNumber: $0) }
             }

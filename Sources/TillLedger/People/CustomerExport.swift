@@ -87,8 +87,8 @@ package struct CustomerExport: Sendable {
         ],
         "otherPeople": [
             "consents.caller_kind", "consents.caller_key", "evidence.detail", "evidence.caller_kind",
-            "evidence.caller_key", "grants.caller_key", "transfers.reason", "transfers.caller_kind", "transfers.caller_key",
-            "transfers.operator", "claims.caller_kind", "claims.caller_key", "claims.operator",
+            "evidence.caller_key", "grants.caller_key", "transfers.reason", "transfers.caller_kind",
+            "transfers.caller_key", "transfers.operator", "claims.caller_kind", "claims.caller_key", "claims.operator",
             "quarantine_reasons.caller_kind", "quarantine_reasons.caller_key", "postings.caller_kind",
             "postings.caller_key", "refused_proofs.detail", "refused_proofs.record", "ownership_basis.contested_token",
         ],

@@ -28,9 +28,19 @@ extension Schema {
                 ON CONFLICT DO NOTHING;
         END;
         """
+
+    /// `TransactionTable` lists what it inserts: with a trigger, SQLite copies each page that an insertion changes.
+    static let listedWhenInserted: StaticString = """
+        DROP TRIGGER new_purchases_with_rights;
+        """
 }
 
 extension PostgresTables {
+    /// Servers of earlier releases go on: the trigger lists what they insert.
+    static let listedWhenInserted: StaticString = """
+        SELECT 1;
+        """
+
     /// The function runs as its owner: a server's role gets its rights to the new table after the migration.
     static let purchasesWithRights: StaticString = """
         CREATE TABLE purchases_with_rights (
@@ -58,6 +68,36 @@ extension PostgresTables {
             WHERE t.order_row_id IS NOT NULL AND (coalesce(t.type, 0) <> 1 OR t.state = 3);
         DROP INDEX transactions_with_rights;
         """
+}
+
+/// `purchases_with_rights` on SQLite, where no trigger lists the transactions that are inserted.
+struct PurchasesWithRights {
+    private let connection: any Connection
+
+    /// Nil on PostgreSQL.
+    init?(_ connection: any Connection) {
+        guard !connection.isShared else { return nil }
+        self.connection = connection
+    }
+
+    /// Lists a transaction that was inserted, under the customer of its order.
+    func add(_ rowID: Int64, orderRowID: Int64) throws {
+        try connection.write(
+            """
+            INSERT INTO purchases_with_rights (customer_id, transaction_row_id) \
+            SELECT customer_id, ?1 FROM orders WHERE row_id = ?2 ON CONFLICT DO NOTHING
+            """, [.integer(rowID), .integer(orderRowID)])
+    }
+
+    /// Lists all transactions that may give a right.
+    func addAll() throws {
+        try connection.write(
+            """
+            INSERT INTO purchases_with_rights (customer_id, transaction_row_id) SELECT o.customer_id, t.row_id \
+            FROM transactions t JOIN orders o ON o.row_id = t.order_row_id WHERE t.order_row_id IS NOT NULL \
+            AND (coalesce(t.type, 0) <> 1 OR t.state = 3) ON CONFLICT DO NOTHING
+            """, [])
+    }
 }
 
 /// The purchases that a user owns, revoked ones included: orders, transactions, grants and subscriptions, read

@@ -21,6 +21,7 @@ extension DatabaseSchema {
             Schema.migration([Schema.shortTokens], [PostgresTables.shortTokens]),
             Schema.migration([Schema.orderReasons], [PostgresTables.orderReasons]),
             Schema.migration([Schema.grantDecisions], [PostgresTables.grantDecisions]),
+            Schema.migration([Schema.listedWhenInserted], [PostgresTables.listedWhenInserted]),
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [

@@ -69,6 +69,9 @@ public struct TransactionTable {
         values += transaction.termsColumns
         values.append(.optional(transaction.appTransactionID))
         try connection.write(Self.inserting, values)
+        if let orderRowID, transaction.terms.type != .consumable || state == .revoked {
+            try PurchasesWithRights(connection)?.add(rowID, orderRowID: orderRowID)
+        }
         return rowID
     }
 

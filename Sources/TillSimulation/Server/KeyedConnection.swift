@@ -111,6 +111,8 @@ final class GuardedTables: @unchecked Sendable {
         "server_activity": ["ledger"],
         "proof_headers": [],
         "proofs": ["chain", "ledger"],
+        // A row is only a hint, and is inserted unless it is there.
+        "purchases_with_rights": [],
         "quarantine_reasons": ["chain"],
         "reconciliation_counts": ["ledger"],
         "reconciliations": ["ledger"],

@@ -27,7 +27,7 @@ struct TwoSchemasTests {
         DatabaseSchema.ledger.migrations.flatMap(\.scripts).map { script in
             "\(script)".replacing(/\bINTEGER\b/, with: "BIGINT").replacing(/\bBLOB\b/, with: "BYTEA")
                 .replacing(/\) STRICT(, WITHOUT ROWID)?;/, with: ");")
-                .replacing(/CREATE TRIGGER [^;]*;\s+END;/, with: "")
+                .replacing(/CREATE TRIGGER [^;]*;\s+END;|DROP TRIGGER [^;]*;/, with: "")
         }.joined(separator: "\n")
     }
 
