@@ -126,10 +126,8 @@ import TillServer
             await shop.emulator.sendDueNotifications()
             // 83.334 % of sixty points, rounded down, are taken back with the money.
             #expect(try await shop.points(of: "u1") == 50 - 50)
-            let evidence = try await shop.ledger.read { connection in
-                try connection.query("SELECT decision FROM evidence ORDER BY row_id", []) { $0.text("decision") }
-            }
-            #expect(evidence == ["granted", "consumption_answered", "revoked"])
+            let decisions = try await shop.decisions().map(\.decision)
+            #expect(decisions == ["granted", "consumption_answered", "revoked"])
         }
     }
 

@@ -101,11 +101,7 @@ import TillLedger
 extension Shop {
     /// The ground of each grant's owner match, in the order of the grants.
     fileprivate func grounds() async throws -> [String] {
-        try await ledger.read { connection in
-            try connection.query("SELECT ground FROM evidence WHERE decision = 'granted' ORDER BY row_id", []) {
-                $0.text("ground")
-            }
-        }
+        try await decisions().filter { $0.decision == "granted" }.map(\.ground)
     }
 
     /// Removes an order, as a restore from an earlier backup would.

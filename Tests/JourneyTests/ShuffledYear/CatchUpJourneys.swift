@@ -10,14 +10,7 @@ import TillServer
 
 @Suite("Apple's answers to the server's requests as a source of purchases") struct CatchUpJourneys {
     private static func sources(of transaction: String, in shop: Shop) async throws -> [String] {
-        try await shop.ledger.read { connection in
-            try connection.query(
-                """
-                SELECT e.decision || ' ' || e.source AS value FROM evidence e JOIN transactions t \
-                ON t.row_id = e.transaction_row_id WHERE t.id = ?1 ORDER BY e.row_id
-                """, [.text(transaction)]
-            ) { $0.text("value") }
-        }
+        try await shop.decisions(about: transaction).map { "\($0.decision) \($0.source)" }
     }
 
     @Test("The server was down for weeks: sales, renewals and refunds of that time come back, once (U3)")

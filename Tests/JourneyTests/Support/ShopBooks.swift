@@ -1,5 +1,6 @@
 import Testing
 import TillLedger
+import TillSQL
 
 /// The books of a shop, which are right after every journey.
 extension Shop {
@@ -17,6 +18,17 @@ extension Shop {
         let identity = try await server.ledger.identity()
         let report = try await SealAudit(ledger, key: key, ledger: identity.id).run()
         #expect(report.violations.isEmpty, "\(report.violations.map(\.text.en))")
+    }
+
+    /// The decisions about each transaction, or about one, in order.
+    func decisions(about transaction: String? = nil) async throws -> [EvidenceTable.Entry] {
+        try await ledger.read { connection in
+            let rows = try connection.query(
+                "SELECT row_id FROM transactions WHERE id = ?1 OR ?1 IS NULL ORDER BY row_id",
+                [transaction.map { .text($0) } ?? .null]
+            ) { $0.integer("row_id") }
+            return try rows.flatMap { try EvidenceTable(connection).list(transaction: $0) }
+        }
     }
 
     /// For a journey that writes rows of its own, as no server does: only the balances are checked.

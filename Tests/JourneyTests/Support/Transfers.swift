@@ -71,14 +71,8 @@ extension Shop {
             .map { "\($0.type) \($0.user?.text ?? "-")" }
     }
 
-    /// The evidence of all transactions, in order: `decision ground`.
-    func evidence() async throws -> [String] {
-        try await ledger.read { connection in
-            try connection.query("SELECT decision, ground FROM evidence ORDER BY row_id", []) {
-                "\($0.text("decision")) \($0.text("ground"))"
-            }
-        }
-    }
+    /// The decisions about all transactions: `decision ground`.
+    func evidence() async throws -> [String] { try await decisions().map { "\($0.decision) \($0.ground)" } }
 
     /// The next period of a subscription begins, and the store notifies the server.
     func renew(_ original: String, days: Int64 = 31) async throws {
