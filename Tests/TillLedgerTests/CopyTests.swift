@@ -104,8 +104,8 @@ struct CopyTests {
             try connection.execute(
                 """
                 INSERT INTO transactions (row_id, environment, id, original_id, product, quantity, purchased_at, \
-                signed_at, state, order_row_id, received_at, type) VALUES (4, 2, 't4', 't4', 'p', 1, 7, 7, 1, 3, 7, 3), \
-                (5, 2, 't5', 't5', 'p', 1, 7, 7, 1, 3, 7, 1)
+                signed_at, state, order_row_id, received_at, type) VALUES (4, 2, 't4', 't4', 'p', 1, 7, 7, 1, 3, 7, \
+                3), (5, 2, 't5', 't5', 'p', 1, 7, 7, 1, 3, 7, 1)
                 """, [])
             try connection.execute(
                 "INSERT INTO catalog_versions (version, sha256, body, since) VALUES (4, ?1, ?2, 3)",

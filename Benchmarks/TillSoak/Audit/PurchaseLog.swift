@@ -52,11 +52,12 @@ struct PurchaseLog: Sendable {
         }
         lines += try connection.query(
             """
-            SELECT e.at, e.decision, e.ground, e.source, \(caller: "e") FROM (SELECT g.transaction_row_id, 0 AS row_id, \
-            \(GrantDecision.columns) FROM transactions t JOIN grants g ON g.transaction_row_id = t.row_id JOIN grant_decisions d \
-            ON d.number = g.decision WHERE t.id = ?1 UNION ALL SELECT e.transaction_row_id, e.row_id, e.at, e.decision, \
-            e.ground, e.source, e.detail, e.caller_kind, e.caller_customer_id, e.caller_key FROM transactions t JOIN \
-            evidence e ON e.transaction_row_id = t.row_id WHERE t.id = ?1) AS e ORDER BY e.row_id
+            SELECT e.at, e.decision, e.ground, e.source, \(caller: "e") FROM (SELECT g.transaction_row_id, 0 AS \
+            row_id, \(GrantDecision.columns) FROM transactions t JOIN grants g ON g.transaction_row_id = t.row_id \
+            JOIN grant_decisions d ON d.number = g.decision WHERE t.id = ?1 UNION ALL SELECT e.transaction_row_id, \
+            e.row_id, e.at, e.decision, e.ground, e.source, e.detail, e.caller_kind, e.caller_customer_id, \
+            e.caller_key FROM transactions t JOIN evidence e ON e.transaction_row_id = t.row_id WHERE t.id = ?1) AS \
+            e ORDER BY e.row_id
             """, [.text(id)]
         ) {
             "evidence: \($0.integer("at")) \($0.text("decision")) by "

@@ -13,12 +13,13 @@ extension AuditWalk {
             """
             SELECT t.row_id, t.id, t.state, g.transaction_row_id AS granted, g.decision AS grant_decision, \
             coalesce(p.transaction_row_id, c.transaction_row_id) AS proven, e.decision, e.ground FROM transactions t \
-            LEFT JOIN grants g ON g.transaction_row_id = t.row_id AND g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 LEFT JOIN \
-            proofs p ON p.transaction_row_id = t.row_id AND p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 \
-            LEFT JOIN compressed_proofs c ON c.transaction_row_id = t.row_id AND c.transaction_row_id > ?1 AND \
-            c.transaction_row_id <= ?2 LEFT JOIN evidence e ON e.transaction_row_id = t.row_id AND \
-            e.transaction_row_id > ?1 AND e.transaction_row_id <= ?2 AND e.decision IN ('granted', 'reinstated', \
-            'quarantined', 'revoked', 'undone') WHERE t.row_id > ?1 AND t.row_id <= ?2 ORDER BY t.row_id, e.row_id
+            LEFT JOIN grants g ON g.transaction_row_id = t.row_id AND g.transaction_row_id > ?1 AND \
+            g.transaction_row_id <= ?2 LEFT JOIN proofs p ON p.transaction_row_id = t.row_id AND \
+            p.transaction_row_id > ?1 AND p.transaction_row_id <= ?2 LEFT JOIN compressed_proofs c ON \
+            c.transaction_row_id = t.row_id AND c.transaction_row_id > ?1 AND c.transaction_row_id <= ?2 LEFT JOIN \
+            evidence e ON e.transaction_row_id = t.row_id AND e.transaction_row_id > ?1 AND e.transaction_row_id <= \
+            ?2 AND e.decision IN ('granted', 'reinstated', 'quarantined', 'revoked', 'undone') WHERE t.row_id > ?1 \
+            AND t.row_id <= ?2 ORDER BY t.row_id, e.row_id
             """, slice.values
         ) { row in
             if transaction?.rowID != row.integer("row_id") {

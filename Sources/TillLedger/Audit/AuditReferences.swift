@@ -45,13 +45,13 @@ extension AuditWalk {
         ) { connection, slice in
             try connection.query(
                 """
-                SELECT g.transaction_row_id FROM grants g LEFT JOIN transactions t ON t.row_id = g.transaction_row_id \
-                AND t.row_id > ?1 AND t.row_id <= ?2 LEFT JOIN orders o ON o.row_id = g.order_row_id LEFT JOIN \
-                customers c \
-                ON c.customer_id = g.customer_id LEFT JOIN catalog_versions v ON v.version = g.catalog_version \
-                LEFT JOIN grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id > ?1 AND \
-                g.transaction_row_id <= ?2 AND (t.row_id IS NULL OR o.row_id IS NULL OR c.customer_id IS NULL OR g.catalog_version IS NOT NULL AND v.version IS NULL \
-                OR g.decision IS NOT NULL AND d.number IS NULL)
+                SELECT g.transaction_row_id FROM grants g LEFT JOIN transactions t ON t.row_id = \
+                g.transaction_row_id AND t.row_id > ?1 AND t.row_id <= ?2 LEFT JOIN orders o ON o.row_id = \
+                g.order_row_id LEFT JOIN customers c ON c.customer_id = g.customer_id LEFT JOIN catalog_versions v \
+                ON v.version = g.catalog_version LEFT JOIN grant_decisions d ON d.number = g.decision WHERE \
+                g.transaction_row_id > ?1 AND g.transaction_row_id <= ?2 AND (t.row_id IS NULL OR o.row_id IS NULL \
+                OR c.customer_id IS NULL OR g.catalog_version IS NOT NULL AND v.version IS NULL OR g.decision IS NOT \
+                NULL AND d.number IS NULL)
                 """, slice.values
             ) { missing("grants", $0.integer("transaction_row_id")) }
         },

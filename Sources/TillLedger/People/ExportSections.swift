@@ -185,14 +185,14 @@ extension ExportSection {
     private static let evidence = ExportSection(
         name: "evidence", isOfOrders: true,
         rows: """
-            SELECT position, transaction_id, environment, at, decision, ground, source FROM (SELECT o.row_id AS position, \
-            t.id AS transaction_id, t.environment, 0 AS number, \(GrantDecision.columns) FROM orders o JOIN transactions t ON \
-            t.order_row_id = o.row_id JOIN grants g ON g.transaction_row_id = t.row_id JOIN grant_decisions d ON \
-            d.number = g.decision WHERE o.customer_id = ?1 AND o.row_id > ?2 AND o.row_id <= ?3 UNION ALL SELECT \
-            o.row_id, t.id, t.environment, e.row_id, e.at, e.decision, e.ground, e.source, e.detail, e.caller_kind, \
-            e.caller_customer_id, e.caller_key FROM orders o JOIN transactions t ON t.order_row_id = o.row_id JOIN \
-            evidence e ON e.transaction_row_id = t.row_id WHERE o.customer_id = ?1 AND o.row_id > ?2 AND \
-            o.row_id <= ?3) AS found ORDER BY position, at, number
+            SELECT position, transaction_id, environment, at, decision, ground, source FROM (SELECT o.row_id AS \
+            position, t.id AS transaction_id, t.environment, 0 AS number, \(GrantDecision.columns) FROM orders o \
+            JOIN transactions t ON t.order_row_id = o.row_id JOIN grants g ON g.transaction_row_id = t.row_id JOIN \
+            grant_decisions d ON d.number = g.decision WHERE o.customer_id = ?1 AND o.row_id > ?2 AND o.row_id <= ?3 \
+            UNION ALL SELECT o.row_id, t.id, t.environment, e.row_id, e.at, e.decision, e.ground, e.source, \
+            e.detail, e.caller_kind, e.caller_customer_id, e.caller_key FROM orders o JOIN transactions t ON \
+            t.order_row_id = o.row_id JOIN evidence e ON e.transaction_row_id = t.row_id WHERE o.customer_id = ?1 \
+            AND o.row_id > ?2 AND o.row_id <= ?3) AS found ORDER BY position, at, number
             """,
         members: [
             Member("transactionId", "transaction_id", .text, of: "transactions.id"),

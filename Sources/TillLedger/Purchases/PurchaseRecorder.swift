@@ -144,7 +144,7 @@ final class PurchaseRecorder {
         let customer = try context.number(of: owner.user) ?? CustomerTable(connection).id(of: owner.user, at: now)
         // A match by a signed token needs no detail; other matches record what was ruled out.
         let needsNoDetail = match.needsNoDetail && !transaction.isFromReceipt
-        let isPlain = needsNoDetail && stored == nil && !connection.isShared
+        let isPlain = needsNoDetail && stored == nil && lateness == nil && !connection.isShared
         let plain = isPlain ? GrantDecision(match, from: origin, owner: owner.user) : nil
         try GrantTable(connection).insert(
             grant, transaction: rowID, orderRowID: target.rowID, catalogVersion: terms.catalogs.number,
@@ -229,10 +229,14 @@ final class PurchaseRecorder {
         return stored.rowID
     }
 
+    private var lateness: Int64? {
+        terms.settings.delivery.lateness(ofPurchaseAt: transaction.purchasedAt, recordedAt: now)
+    }
+
     /// Marks a purchase that is older than the window when it is first recorded. The mark decides nothing.
     private func noteLateness(_ rowID: Int64) throws {
         let delivery = terms.settings.delivery
-        guard let late = delivery.lateness(ofPurchaseAt: transaction.purchasedAt, recordedAt: now) else { return }
+        guard let late = lateness else { return }
         let (days, hours) = (late / 86_400, late % 86_400 / 3_600)
         try evidence.insert(
             transaction: rowID,

@@ -90,11 +90,11 @@ public struct EvidenceTable {
     public func list(transaction rowID: Int64) throws -> [Entry] {
         try connection.query(
             """
-            SELECT \(Self.columns), \(caller: "found") FROM (SELECT 0 AS position, \(GrantDecision.columns) FROM grants g JOIN \
-            grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id = ?1 UNION ALL SELECT row_id, at, \
-            decision, ground, source, detail, \(CallerColumns.names) FROM (SELECT row_id, \(Self.columns), \
-            \(CallerColumns.names) FROM evidence WHERE transaction_row_id = ?1 ORDER BY row_id DESC LIMIT 200) AS newest) \
-            AS found ORDER BY position
+            SELECT \(Self.columns), \(caller: "found") FROM (SELECT 0 AS position, \(GrantDecision.columns) FROM \
+            grants g JOIN grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id = ?1 UNION ALL \
+            SELECT row_id, at, decision, ground, source, detail, \(CallerColumns.names) FROM (SELECT row_id, \
+            \(Self.columns), \(CallerColumns.names) FROM evidence WHERE transaction_row_id = ?1 ORDER BY row_id DESC \
+            LIMIT 200) AS newest) AS found ORDER BY position
             """, [.integer(rowID)]
         ) { row in
             Entry(

@@ -315,11 +315,11 @@ public struct OrderTable {
             coalesce(phone, device) IS NOT NULL AND transaction_id IS NULL AND product = ?2 AND quantity = ?3 AND \
             created_at / 1000 <= ?4 AND (customer_id IN (SELECT paid.customer_id FROM orders paid CROSS JOIN \
             transactions t ON t.order_row_id = paid.row_id WHERE coalesce(paid.phone, paid.device) = ?1 AND \
-            coalesce(paid.phone, paid.device) IS NOT NULL AND paid.transaction_id IS NOT NULL AND \
-            paid.created_at / 1000 <= ?4 AND t.app_transaction = ?5 AND (EXISTS (SELECT 1 FROM grants g JOIN \
-            grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id = t.row_id AND d.ground IN ('token', \
-            'account_token')) OR EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_row_id = t.row_id AND e.decision = \
-            'granted' AND e.ground IN ('token', 'account_token')))) OR ?5 IS NULL) ORDER BY row_id DESC LIMIT ?6
+            coalesce(paid.phone, paid.device) IS NOT NULL AND paid.transaction_id IS NOT NULL AND paid.created_at / \
+            1000 <= ?4 AND t.app_transaction = ?5 AND (EXISTS (SELECT 1 FROM grants g JOIN grant_decisions d ON \
+            d.number = g.decision WHERE g.transaction_row_id = t.row_id AND d.ground IN ('token', 'account_token')) \
+            OR EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_row_id = t.row_id AND e.decision = 'granted' AND \
+            e.ground IN ('token', 'account_token')))) OR ?5 IS NULL) ORDER BY row_id DESC LIMIT ?6
             """,
             [
                 .text(device.text), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),

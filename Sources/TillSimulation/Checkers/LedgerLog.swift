@@ -26,10 +26,11 @@ enum LedgerLog {
     private static func evidence(_ connection: any Connection) throws -> [EventLog.Line] {
         try connection.query(
             """
-            SELECT e.at, t.id, e.decision, e.ground, e.source, \(caller: "e") FROM (SELECT g.transaction_row_id, 0 AS \
-            row_id, \(GrantDecision.columns) FROM grants g JOIN grant_decisions d ON d.number = g.decision UNION ALL SELECT \
-            transaction_row_id, row_id, at, decision, ground, source, detail, caller_kind, caller_customer_id, \
-            caller_key FROM evidence) AS e JOIN transactions t ON t.row_id = e.transaction_row_id ORDER BY e.at, e.row_id
+            SELECT e.at, t.id, e.decision, e.ground, e.source, \(caller: "e") FROM (SELECT g.transaction_row_id, 0 \
+            AS row_id, \(GrantDecision.columns) FROM grants g JOIN grant_decisions d ON d.number = g.decision UNION \
+            ALL SELECT transaction_row_id, row_id, at, decision, ground, source, detail, caller_kind, \
+            caller_customer_id, caller_key FROM evidence) AS e JOIN transactions t ON t.row_id = \
+            e.transaction_row_id ORDER BY e.at, e.row_id
             """, []
         ) { row in
             EventLog.Line(

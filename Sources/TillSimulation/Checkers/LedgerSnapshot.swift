@@ -42,9 +42,9 @@ struct LedgerSnapshot: Sendable {
             t.quantity, (EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_row_id = t.row_id) OR EXISTS (SELECT 1 \
             FROM compressed_proofs p WHERE p.transaction_row_id = t.row_id)) AS has_proof, \
             (SELECT count(*) FROM evidence e WHERE e.transaction_row_id = t.row_id AND e.decision = 'granted') + \
-            (g.decision IS NOT NULL) AS decisions, (SELECT count(*) FROM outbox b WHERE b.transaction_row_id = t.row_id AND b.type = \
-            'grant.created') AS events, o.status, \(user: "o.customer_id") AS user_id, (SELECT count(*) FROM postings \
-            p WHERE p.grant_row_id = t.row_id AND p.kind = 'purchase') AS purchases, (SELECT \
+            (g.decision IS NOT NULL) AS decisions, (SELECT count(*) FROM outbox b WHERE b.transaction_row_id = \
+            t.row_id AND b.type = 'grant.created') AS events, o.status, \(user: "o.customer_id") AS user_id, \
+            (SELECT count(*) FROM postings p WHERE p.grant_row_id = t.row_id AND p.kind = 'purchase') AS purchases, (SELECT \
             coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_row_id = t.row_id) AS points, t.is_renewal, \
             t.revoked_at, h.customer_id IS NOT NULL AS is_moved, EXISTS (SELECT 1 FROM proofs p WHERE \
             p.transaction_row_id = t.row_id AND p.kind = 2) AS rests_on_receipt, (SELECT count(*) FROM outbox b \
