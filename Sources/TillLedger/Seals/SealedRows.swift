@@ -42,12 +42,13 @@ extension SealedStream {
         }
     }
 
-    /// A grant that says its decision itself was made in the commit that recorded the transaction.
+    /// A grant that says its decision itself was made in the commit that recorded the transaction. No other grant has a
+    /// caller's key; one that somebody adds is found here.
     private static let plainGrants: SQL = """
         SELECT g.transaction_row_id AS position, g.id, g.order_row_id, g.customer_id, g.entitlement, \
         g.catalog_version, g.at, d.ground, d.source, d.caller_kind, g.caller_key FROM grants g LEFT JOIN \
         grant_decisions d ON d.number = g.decision WHERE g.transaction_row_id >= ?1 AND g.transaction_row_id <= ?2 \
-        AND g.decision IS NOT NULL ORDER BY g.transaction_row_id
+        AND (g.decision IS NOT NULL OR g.caller_key IS NOT NULL) ORDER BY g.transaction_row_id
         """
 
     /// The last id of every table.

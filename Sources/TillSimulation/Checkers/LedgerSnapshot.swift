@@ -44,9 +44,9 @@ struct LedgerSnapshot: Sendable {
             (SELECT count(*) FROM evidence e WHERE e.transaction_row_id = t.row_id AND e.decision = 'granted') + \
             (g.decision IS NOT NULL) AS decisions, (SELECT count(*) FROM outbox b WHERE b.transaction_row_id = \
             t.row_id AND b.type = 'grant.created') AS events, o.status, \(user: "o.customer_id") AS user_id, \
-            (SELECT count(*) FROM postings p WHERE p.grant_row_id = t.row_id AND p.kind = 'purchase') AS purchases, (SELECT \
-            coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_row_id = t.row_id) AS points, t.is_renewal, \
-            t.revoked_at, h.customer_id IS NOT NULL AS is_moved, EXISTS (SELECT 1 FROM proofs p WHERE \
+            (SELECT count(*) FROM postings p WHERE p.grant_row_id = t.row_id AND p.kind = 'purchase') AS \
+            purchases, (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_row_id = t.row_id) AS points, \
+            t.is_renewal, t.revoked_at, h.customer_id IS NOT NULL AS is_moved, EXISTS (SELECT 1 FROM proofs p WHERE \
             p.transaction_row_id = t.row_id AND p.kind = 2) AS rests_on_receipt, (SELECT count(*) FROM outbox b \
             WHERE b.transaction_row_id = t.row_id AND b.type = 'grant.withdrawn') AS withdrawals FROM transactions \
             t LEFT JOIN grants g ON g.transaction_row_id = t.row_id LEFT JOIN grant_owners h ON h.grant_row_id = \
