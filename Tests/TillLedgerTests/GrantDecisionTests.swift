@@ -153,7 +153,13 @@ import TillTestDatabases
             let sealed = try SealTests.ledger(ledger)
             _ = try await Sealer().seal(sealed)
             #expect(try await SealTests.audit(ledger).violations.isEmpty)
+            await #expect(throws: DatabaseError.self) {
+                try await ledger.write { try $0.write("UPDATE grant_decisions SET ground = 'order_id'", []) }
+            }
+            // A server's statements can't drop a trigger on PostgreSQL.
+            guard database == .sqlite else { return }
             try await ledger.write { connection in
+                try connection.write("DROP TRIGGER grant_decisions_are_never_edited", [])
                 try connection.write("UPDATE grant_decisions SET ground = 'order_id' WHERE number = 1", [])
             }
             let found = try await SealTests.audit(ledger).violations

@@ -70,6 +70,12 @@ enum PostgresTables {
             (8, 'account_token', 'app', 'key'), (9, 'account_token', 'restore', 'user'),
             (10, 'account_token', 'restore', 'key'), (11, 'account_token', 'notification', 'apple'),
             (12, 'account_token', 'reconciliation', 'apple');
+        CREATE TRIGGER grant_decisions_are_never_edited BEFORE UPDATE ON grant_decisions FOR EACH ROW
+            EXECUTE FUNCTION refuse_change('decisions of grants are never edited');
+        CREATE TRIGGER grant_decisions_are_never_deleted BEFORE DELETE ON grant_decisions FOR EACH ROW
+            EXECUTE FUNCTION refuse_change('decisions of grants are never deleted');
+        CREATE TRIGGER grant_decisions_are_never_truncated BEFORE TRUNCATE ON grant_decisions FOR EACH STATEMENT
+            EXECUTE FUNCTION refuse_change('decisions of grants are never deleted');
         ALTER TABLE grants ADD COLUMN decision BIGINT REFERENCES grant_decisions (number);
         ALTER TABLE grants ADD COLUMN caller_key TEXT COLLATE "C";
         """

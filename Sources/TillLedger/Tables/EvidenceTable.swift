@@ -49,6 +49,8 @@ public struct EvidenceTable {
             ])
     }
 
+    // The rows of plain grants are not looked at below: only other decisions are asked for.
+
     /// Whether an identical entry exists.
     public func has(
         transaction rowID: Int64, decision: String, ground: String, detail: String

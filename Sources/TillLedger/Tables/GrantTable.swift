@@ -17,6 +17,10 @@ extension Schema {
             (8, 'account_token', 'app', 'key'), (9, 'account_token', 'restore', 'user'),
             (10, 'account_token', 'restore', 'key'), (11, 'account_token', 'notification', 'apple'),
             (12, 'account_token', 'reconciliation', 'apple');
+        CREATE TRIGGER grant_decisions_are_never_edited BEFORE UPDATE ON grant_decisions
+            BEGIN SELECT RAISE(ABORT, 'decisions of grants are never edited'); END;
+        CREATE TRIGGER grant_decisions_are_never_deleted BEFORE DELETE ON grant_decisions
+            BEGIN SELECT RAISE(ABORT, 'decisions of grants are never deleted'); END;
         ALTER TABLE grants ADD COLUMN decision INTEGER REFERENCES grant_decisions (number);
         ALTER TABLE grants ADD COLUMN caller_key TEXT;
         """

@@ -25,7 +25,7 @@ extension DatabaseSchema {
         ],
         applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion,
         appendOnlyTables: [
-            "catalog_versions", "evidence", "grants", "consents", "transfers", "postings", "outbox",
+            "catalog_versions", "evidence", "grants", "grant_decisions", "consents", "transfers", "postings", "outbox",
         ],
         watchedTables: SealedStream.allCases.map(\.table))
 }
