@@ -8,7 +8,7 @@ import TillHTTP
 
 @Suite("The whole store in a few numbers")
 struct StateTests {
-    @Test("The counts kept by triggers equal the actual numbers after every kind of change")
+    @Test("The counts that the store keeps equal the actual numbers after every kind of change")
     func tallies() async throws {
         let world = try await TimedWorld()
         await world.tellServer()

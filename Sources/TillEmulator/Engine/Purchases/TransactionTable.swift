@@ -36,6 +36,7 @@ enum TransactionTable {
                 .optional(try transaction.billingPlan()),
                 .optional(transaction.sharedFrom), .integer(transaction.modification),
             ])
+        try TransactionTally.add(transaction, connection)
         return transaction
     }
 

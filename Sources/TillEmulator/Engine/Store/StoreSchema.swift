@@ -175,5 +175,6 @@ public enum StoreSchema {
         pageIndexes,
         priceIncreases,
         paymentSheets, deviceUpdates, transactionSets, purchaseIntents, storeMessages,
+        talliesWithoutTrigger,
     ]
 }

@@ -26,7 +26,7 @@ struct TransactionTally: Sendable, Hashable {
 }
 
 extension StoreSchema {
-    /// Triggers keep these counts, because a store of a million transactions reports its state every second.
+    /// The store keeps these counts, because a store of a million transactions reports its state every second.
     static let storeTallies: StaticString =
         """
         CREATE TABLE transaction_tallies (
@@ -67,6 +67,28 @@ extension StoreSchema {
 
         CREATE INDEX subscriptions_in_state ON subscriptions (state);
         """
+
+    /// `TransactionTally.add` counts a new transaction. With a trigger, SQLite would copy each page that the insertion
+    /// changes.
+    static let talliesWithoutTrigger: StaticString = "DROP TRIGGER transactions_tallied_new;"
+}
+
+extension TransactionTally {
+    /// Counts a transaction that was just inserted.
+    static func add(_ transaction: StoreTransaction, _ connection: any Connection) throws {
+        let tally: [SQLValue] = [
+            .text(transaction.state.rawValue), .text(transaction.kind.rawValue), .flag(transaction.isFinished),
+            .flag(transaction.revocation != nil),
+        ]
+        let changed = try connection.execute(
+            """
+            UPDATE transaction_tallies SET count = count + 1
+            WHERE state = ? AND kind = ? AND finished = ? AND refunded = ?
+            """, tally)
+        guard changed == 0 else { return }
+        try connection.execute(
+            "INSERT INTO transaction_tallies (state, kind, finished, refunded, count) VALUES (?, ?, ?, ?, 1)", tally)
+    }
 }
 
 extension Store {

@@ -71,21 +71,25 @@ enum Counter: String, CaseIterable {
         }
     }
 
-    func take(_ connection: any Connection) throws -> Int64 { try add(1, connection) - 1 }
-
-    /// Returns the value after the addition.
-    @discardableResult
-    func add(_ difference: Int64, _ connection: any Connection) throws -> Int64 {
-        let changed = try connection.first(
-            "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
-            [.integer(difference), .text(rawValue)]
-        ) { $0.integer("next") }
-        guard let changed else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
-        return changed
+    /// A read and an update, because SQLite collects what `UPDATE … RETURNING` returns in a temporary table first.
+    func take(_ connection: any Connection) throws -> Int64 {
+        let taken = try value(connection)
+        try add(1, connection)
+        return taken
     }
 
+    func add(_ difference: Int64, _ connection: any Connection) throws {
+        try connection.execute(
+            "UPDATE counters SET next = next + ? WHERE name = ?", [.integer(difference), .text(rawValue)])
+    }
+
+    /// - Throws: `DatabaseError` with kind `corrupt` if the store has no such counter.
     func value(_ connection: any Connection) throws -> Int64 {
-        try connection.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer("next") } ?? 0
+        let value = try connection.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) {
+            $0.integer("next")
+        }
+        guard let value else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
+        return value
     }
 }
 
