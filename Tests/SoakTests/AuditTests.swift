@@ -192,6 +192,30 @@ struct AuditTests {
         }
     }
 
+    @Test(
+        "An order's last move is audited, whether its own row or `order_moves` says it", arguments: LedgerDatabase.each)
+    func lastMove(_ database: LedgerDatabase) async throws {
+        try await withLedgerPlace(on: database) { place in
+            try await place.opened { ledger in
+                try await ledger.write { connection in
+                    try Self.fill(connection)
+                    let change: SQL = "UPDATE orders SET status = 4, moves = 3, reason = ?2 WHERE row_id = ?1"
+                    try connection.execute(change, [.integer(1), .text("wrong")])
+                    try connection.execute(change, [.integer(2), .null])
+                    try connection.execute("INSERT INTO order_moves VALUES (2, 3, 4, 0, 'wrong')", [])
+                }
+            }
+            let audit = Audit(sales: Self.sales(), owners: [:], strangers: [], points: SoakCatalog.points)
+            let contents = try await LedgerContents.read(place)
+            let findings = audit.run(contents).findings.map(\.sentence)
+            for low in [UInt64(1), 2] {
+                let order = UniqueID(high: 1, low: low)
+                #expect(contents.moves[order] == [.prepared, .completed, .failed])
+                #expect(findings.contains("the order \(order) went from completed to failed"), "\(findings)")
+            }
+        }
+    }
+
     @Test("The same seed draws the same numbers, and each player has its own")
     func random() {
         func throwsOf(_ seed: UInt64, _ player: String) -> [UInt64] {

@@ -71,14 +71,12 @@ struct LedgerContents: Sendable {
         let orders = try connection.query(
             "SELECT id, \(user: "orders.customer_id") AS user_id FROM orders", []
         ) { (UniqueID(bytes: $0.blob("id")), $0.text("user_id")) }
-        for case (let id?, let user) in orders { owners[id] = user }
-        let moves = try connection.query(
-            """
-            SELECT o.id, m.status FROM order_moves m JOIN orders o ON o.row_id = m.order_row_id \
-            ORDER BY m.order_row_id, m.number
-            """, []
-        ) { (UniqueID(bytes: $0.blob("id")), OrderStatus(rawValue: Int($0.integer("status")))) }
-        for case (let id?, let status?) in moves { self.moves[id, default: []].append(status) }
+        let table = OrderTable(connection)
+        for case (let id?, let user) in orders {
+            owners[id] = user
+            // The last move may stand in the order's own row alone.
+            moves[id] = try table.find(id).map { try table.moves(of: $0).map(\.status) }
+        }
         violations = try LedgerAudit.violations(connection).map(\.text.en)
         waiting = try Self.waiting(connection)
     }

@@ -72,15 +72,19 @@ struct PurchaseLog: Sendable {
             "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) "
                 + "\($0.integer("amount")) \($0.text("currency"))"
         }
-        lines += try connection.query(
+        let orders = try connection.query(
             """
-            SELECT m.at, m.status, m.reason, o.id, \(user: "o.customer_id") AS user_id FROM order_moves m \
-            JOIN orders o ON o.row_id = m.order_row_id JOIN transactions t ON t.order_row_id = o.row_id OR \
-            t.token = o.id WHERE t.id = ?1 ORDER BY m.number
+            SELECT o.id FROM orders o JOIN transactions t ON t.order_row_id = o.row_id OR t.token = o.id \
+            WHERE t.id = ?1
             """, [.text(id)]
-        ) {
-            "order \(UniqueID(bytes: $0.blob("id"))?.description ?? "?") of \($0.text("user_id")): "
-                + "\($0.integer("at")) to \($0.integer("status")), \($0.text("reason"))"
+        ) { UniqueID(bytes: $0.blob("id")) }
+        let table = OrderTable(connection)
+        for case let orderID? in orders {
+            guard let order = try table.find(orderID) else { continue }
+            let name = "order \(orderID) of \(order.order.userID.text)"
+            lines += try table.moves(of: order).map {
+                "\(name): \($0.at.milliseconds) to \($0.status.name), \($0.reason)"
+            }
         }
         return lines
     }
