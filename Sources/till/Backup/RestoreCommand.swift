@@ -64,6 +64,7 @@ extension Command {
                     zh: "请给出备份和 --to 新文件；在 PostgreSQL 上只给 --recovered"), command: "restore")
         }
         done.report(call)
+        if configuration == nil { call.warn(RestoreRun.otherLists) }
         return .done
     }
 }
@@ -104,6 +105,14 @@ struct RestoreRun: Sendable {
         }
         return lines
     }
+
+    /// Without a configuration, its list of erasures is unknown.
+    fileprivate static let otherLists = LocalizedText(
+        en: "without --config, only a list of erasures beside the backup is looked for. If your configuration names "
+            + "another one (erasure.list), run `till erase --replay` with it before the server starts: the people on "
+            + "it are in this ledger again",
+        zh: "没有 --config 时，只查找备份旁的抹除清单。如果您的配置写有另一份清单（erasure.list），请在启动服务器之前"
+            + "用它运行“till erase --replay”：清单上的人又在这个账本里了")
 
     /// Without `sqlite:`, as configurations write a file.
     static func path(_ text: String) -> String {
