@@ -108,10 +108,10 @@ struct RestoreRun: Sendable {
 
     /// Without a configuration, its list of erasures is unknown.
     fileprivate static let otherLists = LocalizedText(
-        en: "without --config, only a list of erasures beside the backup is looked for. If your configuration names "
-            + "another one (erasure.list), run `till erase --replay` with it before the server starts: the people on "
-            + "it are in this ledger again",
-        zh: "没有 --config 时，只查找备份旁的抹除清单。如果您的配置写有另一份清单（erasure.list），请在启动服务器之前"
+        en: "without --config, the list of erasures that your configuration may name (erasure.list) was not read. If "
+            + "there is one, run `till erase --replay` with it before the server starts: the people on it are in this "
+            + "ledger again",
+        zh: "没有 --config 时，不会读取您的配置中可能写有的抹除清单（erasure.list）。如果有这份清单，请在启动服务器之前"
             + "用它运行“till erase --replay”：清单上的人又在这个账本里了")
 
     /// Without `sqlite:`, as configurations write a file.

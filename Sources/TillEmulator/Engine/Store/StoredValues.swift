@@ -79,17 +79,21 @@ enum Counter: String, CaseIterable {
     }
 
     func add(_ difference: Int64, _ connection: any Connection) throws {
-        try connection.execute(
+        let changed = try connection.execute(
             "UPDATE counters SET next = next + ? WHERE name = ?", [.integer(difference), .text(rawValue)])
+        guard changed == 1 else { throw missing }
     }
 
-    /// - Throws: `DatabaseError` with kind `corrupt` if the store has no such counter.
     func value(_ connection: any Connection) throws -> Int64 {
         let value = try connection.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) {
             $0.integer("next")
         }
-        guard let value else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
+        guard let value else { throw missing }
         return value
+    }
+
+    private var missing: DatabaseError {
+        DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)")
     }
 }
 
